@@ -1,0 +1,65 @@
+// The import arrows of docs/architecture.md. A rule that is in the way means that the code is in the wrong room.
+const room = (name) => `^src/${name}/`;
+const port = (name) => `^src/${name}/(.*/)?port\\.ts$`;
+
+/** Modules of room `from` import only themselves, packages, and what is listed. */
+const only = (from, allowed, comment) => ({
+  name: `${from}-arrows`,
+  comment,
+  severity: 'error',
+  from: { path: room(from), pathNot: '\\.test\\.ts$' },
+  to: { path: '^(src|test|hack|bench)/', pathNot: [room(from), ...allowed] },
+});
+
+const tokens = '^src/settings/tokens\\.ts$';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    { name: 'nobody-imports-main', severity: 'error', from: {}, to: { path: '^src/main\\.ts$' } },
+    {
+      name: 'product-imports-no-tests',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(test|bench|hack)/' },
+    },
+    only('crds', [], 'API types know nothing else'),
+    only('settings', [room('crds')], 'Settings know the API types'),
+    only('http', [tokens], 'The one HTTP client knows no feature'),
+    only('kube', [room('crds')], 'Kubernetes plumbing knows no feature'),
+    only('agent', [port('sandbox'), port('store'), room('http')], 'The agent knows ports only'),
+    only('sources', [port('agent'), room('http'), tokens], 'The tool tier never meets notes'),
+    only('notes', [room('http'), tokens], 'The action tier never meets sources'),
+    only('sandbox', [room('kube'), room('crds')], 'Sandboxes know Kubernetes, nothing of GitLab'),
+    only('store', [room('http')], 'Stores know bytes'),
+    only(
+      'bridge',
+      [room('crds'), room('kube'), port('notes'), port('store'), tokens],
+      'The bridge decides and creates runs; its queue adapter lives beside its port',
+    ),
+    only(
+      'controllers',
+      [room('crds'), room('kube'), room('agent'), port('sandbox'), port('notes'), port('store'), port('sources'), tokens],
+      'Controllers import ports; main.ts joins the adapters',
+    ),
+    only(
+      'cli',
+      [room('crds'), room('kube'), room('agent'), room('settings'), room('controllers'), room('bridge'), room('delivery'), room('http'), port('sandbox'), port('notes'), port('store'), port('sources')],
+      'Commands are handed their adapters by main.ts',
+    ),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

@@ -1,0 +1,84 @@
+/** API group of every resource of this project. */
+export const GROUP = 'hummingbird.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** Labels and annotations: a contract with people's `kubectl -l` and with other tools. */
+export const LABELS = {
+  managedBy: 'app.kubernetes.io/managed-by',
+  /** Value: the AgentRun's uid, so that a name used again never matches an old sandbox. */
+  run: 'hummingbird.dev/run',
+  workflow: 'hummingbird.dev/workflow',
+  projectId: 'hummingbird.dev/project-id',
+  session: 'hummingbird.dev/session',
+  pool: 'hummingbird.dev/pool',
+  tokenTier: 'hummingbird.dev/token-tier',
+  /** Value: standby | active. */
+  role: 'hummingbird/role',
+} as const;
+
+export const ANNOTATIONS = {
+  /** Absolute RFC 3339 time after which the reaper may delete a claimed sandbox. */
+  reapBy: 'hummingbird/reap-by',
+  /** Present only while a sandbox lingers for this session. */
+  sessionId: 'hummingbird/session-id',
+  /** Holder's epoch at the time of the claim. */
+  epoch: 'hummingbird.dev/epoch',
+  /** namespace/name of the run, for people. */
+  runName: 'hummingbird.dev/run-name',
+} as const;
+
+export const MANAGED_BY = 'hummingbird-operator';
+export const RUN_FINALIZER = `${GROUP}/sandbox`;
+export const SESSION_FINALIZER = `${GROUP}/archive`;
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+/** The part of ObjectMeta that we read or write. */
+export interface ObjectMeta {
+  readonly name?: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+}
+
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** A condition as `metav1.Condition` has it. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number;
+}
+
+/** What a client must know of a kind to build its URL. */
+export interface ResourceKind<T extends KubeObject = KubeObject> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Type carrier only; never set. */
+  readonly _object?: T;
+}

@@ -1,0 +1,13 @@
+import type { Tool } from '../agent/tools/port.ts';
+
+/** What a run may read: tools refuse anything else, with a message that says what is allowed. */
+export interface SourceScope {
+  readonly project: string;
+  readonly iid: number;
+  readonly sha: string;
+}
+
+/** Builds the tools of the data sources that a workflow declares, with tool-tier credentials inside. */
+export interface SourceFactory {
+  toolsFor(request: { readonly workflow: { readonly namespace: string; readonly name: string }; readonly scope: SourceScope }): Promise<readonly Tool[]>;
+}
