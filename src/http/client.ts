@@ -1,0 +1,174 @@
+import type { Dispatcher } from 'undici';
+import { type AddressPolicy, anyAddress } from './addresses.ts';
+import { readBounded, readDecoded } from './body.ts';
+import { type HttpClock, systemHttpClock } from './clock.ts';
+import { createDispatcher } from './dispatcher.ts';
+import { HttpError } from './errors.ts';
+import { type Exchange, send } from './exchange.ts';
+import { createRedactor, type Redactor } from './redaction.ts';
+import { backoffMs, DEFAULT_RETRY, type RetryPolicy } from './retry.ts';
+
+export type { AddressPolicy } from './addresses.ts';
+export { HttpError } from './errors.ts';
+export type { RetryPolicy } from './retry.ts';
+
+export interface HttpRequest {
+  /** Default GET. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly url: string | URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+  /** Per attempt. `request`: until the last byte; `stream`: until the headers, then between two chunks. */
+  readonly timeoutMs?: number;
+  /** Decoded bytes of the answer; beyond it the request fails (`TooLarge`). Default: the client's limit. */
+  readonly maxBytes?: number;
+  /** `false` makes one attempt. Only GET, HEAD and requests marked `idempotent` are repeated at all. */
+  readonly retry?: Partial<RetryPolicy> | false;
+  /** Says that a repeated POST, PUT, PATCH or DELETE does no harm. */
+  readonly idempotent?: boolean;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Names in lower case; repeated headers joined with `, `. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+  text(): string;
+  /** Throws `HttpError` (`NotJson`) when the body is not JSON. */
+  json(): unknown;
+}
+
+export interface HttpStream {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Decoded; to be read once, to its end or abandoned with `return()`. Throws `HttpError` when it breaks off. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Throws `HttpError` for every answer outside 2xx; an abort rejects with the signal's reason. */
+export interface HttpClient {
+  request(request: HttpRequest): Promise<HttpResponse>;
+  stream(request: HttpRequest): Promise<HttpStream>;
+  close(): Promise<void>;
+}
+
+export interface HttpClientOptions {
+  /** Default: an own keep-alive agent that asks `allow` for every resolved address. */
+  readonly dispatcher?: Dispatcher;
+  /** Addresses that may be connected to; literal ones are checked for every hop, whatever the dispatcher. */
+  readonly allow?: AddressPolicy;
+  readonly clock?: HttpClock;
+  readonly redactor?: Redactor;
+  readonly userAgent?: string;
+  readonly limits?: {
+    /** Default 30 s. */
+    readonly timeoutMs?: number;
+    /** Default 16 MiB. */
+    readonly maxBytes?: number;
+    readonly retry?: Partial<RetryPolicy>;
+  };
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
+
+export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const allow = options.allow ?? anyAddress;
+  const dispatcher = options.dispatcher ?? createDispatcher({ allow });
+  const clock = options.clock ?? systemHttpClock;
+  const redactor = options.redactor ?? createRedactor();
+  const context = { dispatcher, allow, clock, redactor, userAgent: options.userAgent ?? 'hummingbird-operator' };
+
+  const retrying = <T>(request: HttpRequest, attempt: () => Promise<T>): Promise<T> =>
+    withRetries(request, { ...DEFAULT_RETRY, ...options.limits?.retry }, clock, attempt);
+  const exchange = (request: HttpRequest, timeout: AbortSignal): Promise<Exchange> => send(context, request, timeout);
+  const timeoutOf = (request: HttpRequest) => request.timeoutMs ?? options.limits?.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+
+  return {
+    request: (request) =>
+      retrying(request, async () => {
+        const deadline = AbortSignal.timeout(timeoutOf(request));
+        const answer = await exchange(request, deadline);
+        const bytes = await readBounded(answer, request.maxBytes ?? options.limits?.maxBytes ?? DEFAULT_MAX_BYTES);
+        return response(answer, bytes);
+      }),
+    stream: (request) =>
+      retrying(request, async () => {
+        const idle = new IdleDeadline(timeoutOf(request));
+        try {
+          const answer = await exchange(request, idle.signal);
+          const body = readDecoded(answer, request.maxBytes ?? Number.POSITIVE_INFINITY, idle);
+          return { status: answer.status, headers: answer.headers, body };
+        } catch (error) {
+          idle.stop();
+          throw error;
+        }
+      }),
+    close: () => dispatcher.close(),
+  };
+}
+
+/** Aborts when nothing has happened for a while. */
+export class IdleDeadline {
+  readonly #controller = new AbortController();
+  readonly #ms: number;
+  #timer: NodeJS.Timeout;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#timer = this.#start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  touch(): void {
+    this.#timer.refresh();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #start(): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#controller.abort(new DOMException(`nothing received for ${this.#ms} ms`, 'TimeoutError'));
+    }, this.#ms);
+  }
+}
+
+async function withRetries<T>(request: HttpRequest, base: RetryPolicy, clock: HttpClock, attempt: () => Promise<T>): Promise<T> {
+  const method = request.method ?? 'GET';
+  const repeatable = method === 'GET' || method === 'HEAD' || request.idempotent === true;
+  const policy = { ...base, ...(request.retry === false ? { attempts: 1 } : request.retry) };
+  const attempts = repeatable ? policy.attempts : 1;
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof HttpError) || !error.retryable || count >= attempts) throw error;
+      if (error.retryAfterMs !== undefined && error.retryAfterMs > policy.maxRetryAfterMs) throw error;
+      const pause = Math.max(error.retryAfterMs ?? 0, backoffMs(policy, count, clock.random()));
+      await clock.sleep(pause, request.signal);
+    }
+  }
+}
+
+function response(answer: Exchange, bytes: Uint8Array): HttpResponse {
+  const text = () => new TextDecoder().decode(bytes);
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    bytes,
+    text,
+    json() {
+      try {
+        return JSON.parse(text());
+      } catch (cause) {
+        throw answer.error('the answer is not JSON', { code: 'NotJson', retryable: false, cause });
+      }
+    },
+  };
+}
