@@ -10,9 +10,16 @@ export interface QueueMessage {
 
 export interface Queue {
   /** Long poll; an empty list after the wait. Rejects with the signal's reason when aborted. */
-  receive(options: { readonly max: number; readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<readonly QueueMessage[]>;
+  receive(options: {
+    readonly max: number;
+    readonly waitSeconds: number;
+    readonly signal: AbortSignal;
+  }): Promise<readonly QueueMessage[]>;
   delete(message: QueueMessage): Promise<void>;
   /** 0 hands it back at once. */
   changeVisibility(message: QueueMessage, seconds: number): Promise<void>;
-  send(body: string, options?: { readonly groupId?: string; readonly deduplicationId?: string }): Promise<void>;
+  send(
+    body: string,
+    options?: { readonly groupId?: string; readonly deduplicationId?: string },
+  ): Promise<void>;
 }

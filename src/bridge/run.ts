@@ -1,0 +1,34 @@
+import type { AgentRun } from '../crds/agent-run.ts';
+import { API_VERSION, LABELS, MANAGED_BY } from '../crds/meta.ts';
+import type { CreateRun } from './decide.ts';
+import { labelValue, runName } from './run-name.ts';
+
+/** The AgentRun of a decision, in the workflow's namespace. The same decision gives the same object. */
+export function buildRun(decision: CreateRun): AgentRun {
+  const { cause, user, workflow } = decision;
+  const namespace = workflow.metadata.namespace;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AgentRun',
+    metadata: {
+      name: runName(cause),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: {
+        [LABELS.managedBy]: MANAGED_BY,
+        [LABELS.workflow]: labelValue(cause.workflow),
+        [LABELS.projectId]: String(cause.projectId),
+      },
+    },
+    spec: {
+      workflowRef: { name: cause.workflow },
+      mergeRequest: { project: decision.project, iid: cause.iid, sha: cause.sha },
+      trigger: {
+        kind: cause.trigger,
+        eventId: cause.eventId,
+        ...(user === undefined ? {} : { user: user.name, userId: user.id }),
+      },
+      publish: { kind: 'Note' },
+      cancel: false,
+    },
+  };
+}

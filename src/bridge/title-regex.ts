@@ -1,0 +1,42 @@
+import vm from 'node:vm';
+
+export type RegexMatch =
+  | { readonly ok: true; readonly matches: boolean }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * `pattern` is written `/…/`. Whoever opens a merge request chooses the title, so a pattern that backtracks
+ * without end must not stall the bridge: V8 can be stopped inside a regular expression, but only through `vm`.
+ */
+export function matchesTitleRegex(pattern: string, title: string): RegexMatch {
+  try {
+    const matches: unknown = test.runInNewContext(
+      { source: pattern.slice(1, -1), title },
+      { timeout: TIMEOUT_MS },
+    );
+    return { ok: true, matches: matches === true };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
+      return {
+        ok: false,
+        message: `${pattern} took longer than ${TIMEOUT_MS} ms on this title; make it simpler`,
+      };
+    }
+    return { ok: false, message: `${pattern} is not a regular expression: ${problemOf(error)}` };
+  }
+}
+
+export const isTitleRegex = (pattern: string): boolean =>
+  pattern.length > 2 && pattern.startsWith('/') && pattern.endsWith('/');
+
+/** A title has at most 255 characters; a sound pattern needs microseconds for it. */
+const TIMEOUT_MS = 50;
+
+const test = new vm.Script('new RegExp(source, "u").test(title)');
+
+/** Errors of another context are not instances of this context's Error. */
+function problemOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error
+    ? String(error.message)
+    : String(error);
+}

@@ -1,0 +1,127 @@
+import { backoffMs, sleep } from '../kube/clock.ts';
+import { errorFields } from '../kube/log.ts';
+import { type HandleDependencies, handleMessage } from './handle.ts';
+import { type OutageDependencies, trackOutage } from './outage.ts';
+import type { Queue, QueueMessage } from './port.ts';
+
+export interface WorkerDependencies extends HandleDependencies, OutageDependencies {
+  readonly queue: Queue;
+  /** Messages in hand at once, default 10 (one receive's worth). */
+  readonly concurrency?: number;
+  /** For one message; must be below the queue's visibility timeout (30 s by default). Default 20 s. */
+  readonly messageTimeoutMs?: number;
+  /** What is in hand at shutdown may take so long; then it is handed back. Default 10 s. */
+  readonly graceMs?: number;
+}
+
+/**
+ * Turns queue messages into AgentRuns until `signal` is aborted, and resolves when nothing is in hand any more.
+ * A message is deleted when its outcome is durable; one that cannot be read or done stays for the queue's
+ * dead-letter policy and holds up no other. Never rejects.
+ */
+export async function runWorker(dependencies: WorkerDependencies, signal: AbortSignal): Promise<void> {
+  const {
+    queue,
+    logger,
+    clock,
+    random,
+    concurrency = 10,
+    messageTimeoutMs = 20_000,
+    graceMs = 10_000,
+  } = dependencies;
+  const outage = trackOutage(dependencies);
+  const hardStop = new AbortController();
+  const inHand = new Set<Promise<void>>();
+
+  const take = (message: QueueMessage) => {
+    const limit = AbortSignal.any([hardStop.signal, AbortSignal.timeout(messageTimeoutMs)]);
+    const work = settle(message, limit).finally(() => inHand.delete(work));
+    inHand.add(work);
+  };
+
+  /** Handles one message to the end; never rejects. */
+  const settle = async (message: QueueMessage, limit: AbortSignal): Promise<void> => {
+    const fields = { messageId: message.id, receiveCount: message.receiveCount };
+    try {
+      const handled = await handleMessage(dependencies, message, limit);
+      if (handled.kind === 'Undecodable') {
+        dependencies.metrics.message('undecodable');
+        logger.warn(
+          { ...fields, problem: handled.message },
+          'message cannot be read, left to the dead-letter queue',
+        );
+        return;
+      }
+    } catch (error) {
+      outage.report(error);
+      dependencies.metrics.message('failed');
+      logger.warn({ ...fields, ...errorFields(error) }, 'message not done, left for another delivery');
+      if (signal.aborted) await handBack(message);
+      return;
+    }
+    dependencies.metrics.message('handled');
+    try {
+      await queue.delete(message);
+    } catch (error) {
+      logger.warn(
+        { ...fields, ...errorFields(error) },
+        'message done but not deleted: its next delivery will find the run',
+      );
+    }
+  };
+
+  /** Another replica may have it at once instead of after the visibility timeout. */
+  const handBack = async (message: QueueMessage): Promise<void> => {
+    dependencies.metrics.message('returned');
+    try {
+      await queue.changeVisibility(message, 0);
+    } catch (error) {
+      logger.warn(
+        { messageId: message.id, ...errorFields(error) },
+        'message not handed back: it returns after its visibility timeout',
+      );
+    }
+  };
+
+  let failures = 0;
+  while (!signal.aborted) {
+    await untilReady(dependencies, signal);
+    await outage.over(signal);
+    if (inHand.size >= concurrency) {
+      await Promise.race(inHand);
+      continue;
+    }
+    try {
+      const messages = await queue.receive({
+        max: concurrency - inHand.size,
+        waitSeconds: WAIT_SECONDS,
+        signal,
+      });
+      failures = 0;
+      for (const message of messages) {
+        if (signal.aborted) await handBack(message);
+        else take(message);
+      }
+    } catch (error) {
+      if (signal.aborted) break;
+      failures++;
+      logger.warn({ failures, ...errorFields(error) }, 'nothing received from the queue; trying again');
+      await sleep(clock, backoffMs(failures - 1, 500, 30_000, random), signal);
+    }
+  }
+
+  logger.info({ inHand: inHand.size }, 'the bridge stops: nothing more is received');
+  const cancel = clock.after(graceMs, () =>
+    hardStop.abort(new Error(`still in hand ${graceMs} ms after the stop`)),
+  );
+  await Promise.all(inHand);
+  cancel();
+}
+
+/** Long polling at its longest: fewest empty answers. */
+const WAIT_SECONDS = 20;
+
+/** Nothing is received before the workflows are known. */
+async function untilReady({ workflows, clock }: WorkerDependencies, signal: AbortSignal): Promise<void> {
+  while (workflows() === undefined && !signal.aborted) await sleep(clock, 100, signal);
+}
