@@ -165,12 +165,10 @@ const terminalPhases = `[${TERMINAL_PHASES.map((phase) => `'${phase}'`).join(', 
 
 const outcome = z.object({
   reason: z.enum(RUN_REASONS).describe('Reason that the Succeeded condition will have.'),
-  message: text(MESSAGE_MAX).optional().describe('Sentence that the Succeeded condition will have.'),
-  time: timestamp.describe('When the outcome was decided, RFC 3339.'),
-  key: text(1024)
-    .optional()
-    .describe("Key of the answer in the operator's bucket or folder. Absent when there is no answer."),
-  sha256: sha256.optional().describe('SHA-256 of the answer, lower case hex.'),
+  message: text(2048).optional().describe('Sentence that the Succeeded condition will have.'),
+  time: timestamp.describe('When the end was decided, RFC 3339.'),
+  key: text(1024, 1).optional().describe("Key of the answer in the operator's bucket or folder."),
+  sha256: storedObject.shape.sha256.optional().describe('SHA-256 of the answer, lower case hex.'),
   bytes: count.optional().describe('Size of the answer in bytes.'),
 });
 
@@ -253,7 +251,7 @@ export const AgentRunStatus = cel(
         'Conversation as it was after the last full iteration; a restarted operator goes on from here.',
       ),
     transcript: storedObject.optional().describe('Readable record of the run.'),
-    outcome: outcome.optional().describe('Answer that is decided but not yet reported.'),
+    outcome: outcome.optional().describe('How the run ends: decided, and on its way to the note and the session.'),
     promptDigest: text(80).optional().describe('SHA-256 of the system prompt that was used.'),
     holder: z
       .object({
