@@ -5,6 +5,7 @@ import { type HttpClock, systemHttpClock } from './clock.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { HttpError } from './errors.ts';
 import { type Exchange, send } from './exchange.ts';
+import { IdleDeadline } from './idle.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import { backoffMs, DEFAULT_RETRY, type RetryPolicy } from './retry.ts';
 
@@ -78,19 +79,30 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const dispatcher = options.dispatcher ?? createDispatcher({ allow });
   const clock = options.clock ?? systemHttpClock;
   const redactor = options.redactor ?? createRedactor();
-  const context = { dispatcher, allow, clock, redactor, userAgent: options.userAgent ?? 'hummingbird-operator' };
+  const context = {
+    dispatcher,
+    allow,
+    clock,
+    redactor,
+    userAgent: options.userAgent ?? 'hummingbird-operator',
+  };
 
   const retrying = <T>(request: HttpRequest, attempt: () => Promise<T>): Promise<T> =>
     withRetries(request, { ...DEFAULT_RETRY, ...options.limits?.retry }, clock, attempt);
-  const exchange = (request: HttpRequest, timeout: AbortSignal): Promise<Exchange> => send(context, request, timeout);
-  const timeoutOf = (request: HttpRequest) => request.timeoutMs ?? options.limits?.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const exchange = (request: HttpRequest, timeout: AbortSignal): Promise<Exchange> =>
+    send(context, request, timeout);
+  const timeoutOf = (request: HttpRequest) =>
+    request.timeoutMs ?? options.limits?.timeoutMs ?? DEFAULT_TIMEOUT_MS;
 
   return {
     request: (request) =>
       retrying(request, async () => {
         const deadline = AbortSignal.timeout(timeoutOf(request));
         const answer = await exchange(request, deadline);
-        const bytes = await readBounded(answer, request.maxBytes ?? options.limits?.maxBytes ?? DEFAULT_MAX_BYTES);
+        const bytes = await readBounded(
+          answer,
+          request.maxBytes ?? options.limits?.maxBytes ?? DEFAULT_MAX_BYTES,
+        );
         return response(answer, bytes);
       }),
     stream: (request) =>
@@ -109,37 +121,12 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   };
 }
 
-/** Aborts when nothing has happened for a while. */
-export class IdleDeadline {
-  readonly #controller = new AbortController();
-  readonly #ms: number;
-  #timer: NodeJS.Timeout;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-    this.#timer = this.#start();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  touch(): void {
-    this.#timer.refresh();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #start(): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#controller.abort(new DOMException(`nothing received for ${this.#ms} ms`, 'TimeoutError'));
-    }, this.#ms);
-  }
-}
-
-async function withRetries<T>(request: HttpRequest, base: RetryPolicy, clock: HttpClock, attempt: () => Promise<T>): Promise<T> {
+async function withRetries<T>(
+  request: HttpRequest,
+  base: RetryPolicy,
+  clock: HttpClock,
+  attempt: () => Promise<T>,
+): Promise<T> {
   const method = request.method ?? 'GET';
   const repeatable = method === 'GET' || method === 'HEAD' || request.idempotent === true;
   const policy = { ...base, ...(request.retry === false ? { attempts: 1 } : request.retry) };

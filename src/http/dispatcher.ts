@@ -11,7 +11,10 @@ export class RefusedAddressError extends Error {
  * Keep-alive connections whose resolved address is checked at connect time, so that a name that resolves to
  * another address later (DNS rebinding) is checked again. Literal addresses are checked by the client.
  */
-export function createDispatcher(options: { readonly allow: AddressPolicy; readonly connectTimeoutMs?: number }): Dispatcher {
+export function createDispatcher(options: {
+  readonly allow: AddressPolicy;
+  readonly connectTimeoutMs?: number;
+}): Dispatcher {
   const lookup: LookupFunction = (hostname, lookupOptions, callback) => {
     dnsLookup(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
       if (error) return callback(error, '');
@@ -19,7 +22,10 @@ export function createDispatcher(options: { readonly allow: AddressPolicy; reado
       const first = allowed[0];
       if (first === undefined) {
         const shown = addresses.map(({ address }) => address).join(', ');
-        return callback(new RefusedAddressError(`${hostname} resolves to ${shown}, which may not be reached`), '');
+        return callback(
+          new RefusedAddressError(`${hostname} resolves to ${shown}, which may not be reached`),
+          '',
+        );
       }
       if (lookupOptions.all) return callback(null, allowed);
       return callback(null, first.address, first.family);

@@ -11,7 +11,14 @@ export interface HttpErrorOptions {
   /** First bytes of the answer, redacted. */
   readonly bodyExcerpt?: string;
   /** Kind of failure where there is no status. */
-  readonly code?: 'Connection' | 'Timeout' | 'TooLarge' | 'RefusedAddress' | 'RefusedRedirect' | 'Interrupted' | 'NotJson';
+  readonly code?:
+    | 'Connection'
+    | 'Timeout'
+    | 'TooLarge'
+    | 'RefusedAddress'
+    | 'RefusedRedirect'
+    | 'Interrupted'
+    | 'NotJson';
   readonly cause?: unknown;
 }
 

@@ -33,8 +33,10 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
         clean = clean.replaceAll(value, SHOWN);
       }
       return clean
-        .replace(CREDENTIAL_HEADERS, (_all, name: string, separator: string, scheme?: string) =>
-          `${name}${separator}${scheme === undefined ? '' : `${scheme} `}${SHOWN}`,
+        .replace(
+          CREDENTIAL_HEADERS,
+          (_all, name: string, separator: string, scheme?: string) =>
+            `${name}${separator}${scheme === undefined ? '' : `${scheme} `}${SHOWN}`,
         )
         .replace(CREDENTIAL_PARAMETERS, `$1${SHOWN}`);
     },

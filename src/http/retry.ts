@@ -12,7 +12,9 @@ export const DEFAULT_RETRY: RetryPolicy = { attempts: 4, baseMs: 500, maxMs: 8_0
 
 /** Statuses that another attempt may cure. 501 and 505 say that it never will. */
 export function isRetryableStatus(status: number): boolean {
-  return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
+  return (
+    status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
+  );
 }
 
 /** Seconds or an HTTP date, as milliseconds from now; undefined when missing or not understood. */

@@ -1,0 +1,195 @@
+import type { Readable } from 'node:stream';
+import { type Dispatcher, errors as undiciErrors } from 'undici';
+import { type AddressPolicy, refusedLiteral } from './addresses.ts';
+import type { HttpRequest } from './client.ts';
+import type { HttpClock } from './clock.ts';
+import { RefusedAddressError } from './dispatcher.ts';
+import { HttpError, type HttpErrorOptions } from './errors.ts';
+import { type Redactor, shownUrl } from './redaction.ts';
+import { isRetryableStatus, parseRetryAfter } from './retry.ts';
+
+export interface ExchangeContext {
+  readonly dispatcher: Dispatcher;
+  readonly allow: AddressPolicy;
+  readonly clock: HttpClock;
+  readonly redactor: Redactor;
+  readonly userAgent: string;
+}
+
+/** Head of a 2xx answer whose body has not been read yet. */
+export interface Exchange {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readable;
+  /** An error that names this request. */
+  error(what: string, options: Pick<HttpErrorOptions, 'code' | 'retryable' | 'cause'>): HttpError;
+  /** What a failure while reading the body means: the caller's abort is handed on, the rest is an HttpError. */
+  explain(error: unknown): unknown;
+}
+
+const MAX_REDIRECTS = 3;
+const EXCERPT_BYTES = 2048;
+/** Kept when a redirect leads to another origin: everything else may be a credential. */
+const SAFE_HEADERS = new Set(['accept', 'accept-language', 'range', 'user-agent']);
+
+/** One attempt: connection, redirects of reads, refusal of everything outside 2xx. */
+export async function send(
+  context: ExchangeContext,
+  request: HttpRequest,
+  timeout: AbortSignal,
+): Promise<Exchange> {
+  let url = new URL(request.url);
+  let headers: Record<string, string> = { 'user-agent': context.userAgent, ...lowerCased(request.headers) };
+  for (let hop = 0; ; hop++) {
+    const answer = await sendOnce(context, request, url, headers, timeout);
+    const location = answer.headers['location'];
+    if (answer.status < 300 || answer.status >= 400 || location === undefined)
+      return settled(context, answer);
+    discard(answer.body);
+    const next = new URL(location, url);
+    const refusal = refuseRedirect(request, url, next, hop);
+    if (refusal !== undefined) throw answer.error(refusal, { code: 'RefusedRedirect', retryable: false });
+    if (next.origin !== url.origin) {
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)));
+    }
+    url = next;
+  }
+}
+
+function refuseRedirect(request: HttpRequest, from: URL, to: URL, hop: number): string | undefined {
+  const method = request.method ?? 'GET';
+  if (method !== 'GET' && method !== 'HEAD')
+    return 'redirected, which is followed for reads only; use the final address';
+  if (hop >= MAX_REDIRECTS) return `redirected more than ${MAX_REDIRECTS} times`;
+  if (to.protocol !== 'https:' && to.protocol !== from.protocol)
+    return `redirected to ${to.protocol}//, refused`;
+  return undefined;
+}
+
+async function sendOnce(
+  context: ExchangeContext,
+  request: HttpRequest,
+  url: URL,
+  headers: Record<string, string>,
+  timeout: AbortSignal,
+): Promise<Exchange> {
+  const method = request.method ?? 'GET';
+  const shown = shownUrl(url, context.redactor);
+  const error: Exchange['error'] = (what, options) =>
+    new HttpError(`${method} ${shown}: ${what}`, { method, url: shown, ...options });
+  const explain = (cause: unknown): unknown => explained(cause, request.signal, timeout, error);
+
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw error('only http and https are spoken', { code: 'RefusedAddress', retryable: false });
+  }
+  const refused = refusedLiteral(url.hostname, context.allow);
+  if (refused !== undefined) throw error(refused, { code: 'RefusedAddress', retryable: false });
+
+  const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
+  try {
+    const answer = await context.dispatcher.request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers,
+      body: request.body ?? null,
+      signal,
+    });
+    return { status: answer.statusCode, headers: joined(answer.headers), body: answer.body, error, explain };
+  } catch (cause) {
+    throw explain(cause);
+  }
+}
+
+/** Hands a 2xx answer on; turns any other into an HttpError that carries the start of its body. */
+async function settled(context: ExchangeContext, answer: Exchange): Promise<Exchange> {
+  if (answer.status >= 200 && answer.status < 300) return answer;
+  const excerpt = context.redactor.redact(await readExcerpt(answer.body));
+  const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], context.clock.now());
+  const base = answer.error(`answered ${answer.status}${excerpt === '' ? '' : `: ${oneLine(excerpt)}`}`, {
+    retryable: isRetryableStatus(answer.status),
+  });
+  throw new HttpError(base.message, {
+    method: base.method,
+    url: base.url,
+    status: answer.status,
+    retryable: base.retryable,
+    bodyExcerpt: excerpt,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function explained(
+  cause: unknown,
+  caller: AbortSignal | undefined,
+  timeout: AbortSignal,
+  error: Exchange['error'],
+): unknown {
+  if (cause instanceof HttpError) return cause;
+  if (caller?.aborted) return caller.reason;
+  if (timeout.aborted) {
+    const why = timeout.reason instanceof Error ? timeout.reason.message : 'deadline passed';
+    return error(`no complete answer in time (${why})`, { code: 'Timeout', retryable: true, cause });
+  }
+  if (cause instanceof RefusedAddressError) {
+    return error(cause.message, { code: 'RefusedAddress', retryable: false, cause });
+  }
+  const what = cause instanceof Error ? describe(cause) : String(cause);
+  const brokenOff =
+    cause instanceof undiciErrors.SocketError ||
+    cause instanceof undiciErrors.RequestAbortedError ||
+    isZlibError(cause);
+  return error(`${brokenOff ? 'the connection broke off' : 'no connection'} (${what})`, {
+    code: brokenOff ? 'Interrupted' : 'Connection',
+    retryable: true,
+    cause,
+  });
+}
+
+/** A compressed body that is cut short or damaged. */
+function isZlibError(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_');
+}
+
+function describe(error: Error): string {
+  // A connect that failed for every address of a name is an AggregateError with an empty message.
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join('; ');
+  }
+  return error.message;
+}
+
+async function readExcerpt(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body) {
+      const bytes = Buffer.from(chunk);
+      chunks.push(bytes);
+      size += bytes.length;
+      if (size >= EXCERPT_BYTES) break;
+    }
+  } catch {
+    // The status says enough; a body that breaks off only shortens the excerpt.
+  }
+  return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString();
+}
+
+function discard(body: Readable): void {
+  body.on('error', () => {});
+  body.destroy();
+}
+
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, 300);
+
+function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) result[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return result;
+}
