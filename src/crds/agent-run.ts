@@ -14,7 +14,6 @@ import {
   sandboxChoice,
   sessionRef,
   sha,
-  sha256,
   storedObject,
   timestamp,
   workflowRef,
@@ -71,7 +70,9 @@ const limits = z.object({
     .max(2_000_000)
     .optional()
     .describe('Input tokens of one model call after which the model has to answer without tools.'),
-  timeout: duration.optional().describe('Longest time from claim to answer, as a Go duration: 25m.'),
+  timeout: duration
+    .optional()
+    .describe('Longest time from the start of the run to its answer, as a Go duration: 25m.'),
   budgetUSD: money.optional().describe('Most US dollars that the model calls of this run may cost: "2.50".'),
 });
 
@@ -165,7 +166,7 @@ const terminalPhases = `[${TERMINAL_PHASES.map((phase) => `'${phase}'`).join(', 
 
 const outcome = z.object({
   reason: z.enum(RUN_REASONS).describe('Reason that the Succeeded condition will have.'),
-  message: text(2048).optional().describe('Sentence that the Succeeded condition will have.'),
+  message: text(MESSAGE_MAX).optional().describe('Sentence that the Succeeded condition will have.'),
   time: timestamp.describe('When the end was decided, RFC 3339.'),
   key: text(1024, 1).optional().describe("Key of the answer in the operator's bucket or folder."),
   sha256: storedObject.shape.sha256.optional().describe('SHA-256 of the answer, lower case hex.'),
@@ -251,7 +252,9 @@ export const AgentRunStatus = cel(
         'Conversation as it was after the last full iteration; a restarted operator goes on from here.',
       ),
     transcript: storedObject.optional().describe('Readable record of the run.'),
-    outcome: outcome.optional().describe('How the run ends: decided, and on its way to the note and the session.'),
+    outcome: outcome
+      .optional()
+      .describe('How the run ends: decided, and on its way to the note and the session.'),
     promptDigest: text(80).optional().describe('SHA-256 of the system prompt that was used.'),
     holder: z
       .object({

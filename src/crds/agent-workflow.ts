@@ -130,7 +130,7 @@ const limits = z.object({
     ),
   timeout: duration
     .default('25m')
-    .describe('Longest time from claim to answer, as a Go duration, default 25m.'),
+    .describe('Longest time from the start of a run to its answer, as a Go duration, default 25m.'),
   budgetUSD: money
     .optional()
     .describe('Most US dollars that the model calls of one run may cost: "2.50". Left out: no such limit.'),
