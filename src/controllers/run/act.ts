@@ -1,0 +1,113 @@
+import { AGENT_RUNS } from '../../crds/agent-run.ts';
+import { RUN_FINALIZER } from '../../crds/meta.ts';
+import type { Step } from './decide.ts';
+import { StopReason } from './execution.ts';
+import { nextStatus, type StepContext, type StepResult, withOutcome } from './step.ts';
+import { admit } from './steps/admit.ts';
+import { finish } from './steps/end.ts';
+import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
+import { postPlaceholder, updateNote } from './steps/note.ts';
+import { claimSandbox, releaseSandbox } from './steps/sandbox.ts';
+import { saveSession } from './steps/session.ts';
+
+type ActingStep = Exclude<Step, { readonly kind: 'Done' | 'Wait' }>;
+
+/** Does one step. Every step may be repeated: it looks for what an earlier try left before it makes anything. */
+export async function act(step: ActingStep, context: StepContext): Promise<StepResult> {
+  switch (step.kind) {
+    case 'AddFinalizer':
+      return addFinalizer(context);
+    case 'RemoveFinalizer':
+      return removeFinalizer(context);
+    case 'DeleteRun':
+      return deleteRun(context);
+    case 'TakeHold':
+      return takeHold(context);
+    case 'Admit':
+      return admit(context);
+    case 'PostPlaceholder':
+      return postPlaceholder(context);
+    case 'ClaimSandbox':
+      return claimSandbox(context);
+    case 'StartLoop':
+      return startLoop(context);
+    case 'RecordProgress':
+      return recordProgress(context);
+    case 'StopLoop':
+      return stopLoop(context, step.reason);
+    case 'TakeResult':
+      return takeResult(context);
+    case 'SetOutcome':
+      context.deps.events.record(context.run, 'Warning', step.reason, step.message);
+      return withOutcome(context, step.reason, step.message);
+    case 'UpdateNote':
+      return updateNote(context);
+    case 'SaveSession':
+      return saveSession(context);
+    case 'ReleaseSandbox':
+      return releaseSandbox(context);
+    case 'Finish':
+      return finish(context);
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Before anything is made for the run, so that its deletion waits for the sandbox to go. */
+async function addFinalizer({ deps, run }: StepContext): Promise<StepResult> {
+  const { name = '', namespace = '', resourceVersion, finalizers = [] } = run.metadata;
+  const body = { metadata: { resourceVersion, finalizers: [...finalizers, RUN_FINALIZER] } };
+  return { run: await deps.kube.patch(AGENT_RUNS, { name, namespace }, { type: 'merge', body }) };
+}
+
+async function removeFinalizer({ deps, run }: StepContext): Promise<StepResult> {
+  const { name = '', namespace = '', resourceVersion, finalizers = [] } = run.metadata;
+  const body = {
+    metadata: { resourceVersion, finalizers: finalizers.filter((one) => one !== RUN_FINALIZER) },
+  };
+  const after = await deps.kube.patch(AGENT_RUNS, { name, namespace }, { type: 'merge', body });
+  return after.metadata.deletionTimestamp === undefined ? { run: after } : { gone: true };
+}
+
+async function deleteRun({ deps, run }: StepContext): Promise<StepResult> {
+  const { name = '', namespace = '', uid, resourceVersion } = run.metadata;
+  await deps.kube.delete(
+    AGENT_RUNS,
+    { name, namespace },
+    { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+  );
+  return { gone: true };
+}
+
+/** From this write on every other holder's writes are refused: they carry an older resourceVersion. */
+function takeHold(context: StepContext): StepResult {
+  const { deps, run, local } = context;
+  const uid = run.metadata.uid ?? '';
+  // Handles of an earlier hold speak for it, not for this one.
+  local.sandboxes.delete(uid);
+  const now = deps.clock.now().toISOString();
+  const before = run.status?.holder;
+  if (before !== undefined && before.replica !== deps.holderName)
+    deps.events.record(
+      run,
+      'Normal',
+      'TakenOver',
+      `${deps.holderName} goes on where ${before.replica} stopped`,
+    );
+  return {
+    status: nextStatus(context, {
+      phase: run.status?.phase ?? 'Pending',
+      holder: { replica: deps.holderName, epoch: (before?.epoch ?? 0) + 1 },
+      startTime: run.status?.startTime ?? now,
+      mergeRequest: `${run.spec.mergeRequest.project}!${run.spec.mergeRequest.iid}`,
+    }),
+  };
+}
+
+async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout'): Promise<StepResult> {
+  const execution = context.local.executions.get(context.run.metadata.uid ?? '');
+  await execution?.stop(
+    new StopReason(kind, kind === 'Timeout' ? 'The run reached its time limit' : 'The run was cancelled'),
+  );
+  return {};
+}

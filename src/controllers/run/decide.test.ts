@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import { aCondition, aRun } from '../../../test/builders/run.ts';
+import { decide, type Observed, REPORT_PATIENCE_MS, SAVE_PATIENCE_MS } from './decide.ts';
+
+const now = new Date('2026-03-01T12:00:00Z');
+const ago = (ms: number) => new Date(now.getTime() - ms).toISOString();
+const SELF = 'operator-0/3';
+const minute = 60_000;
+
+const held = { phase: 'Pending', holder: { replica: SELF, epoch: 1 }, startTime: ago(1000) } as const;
+const admitted = { ...held, phase: 'Claiming', conditions: [aCondition('Admitted', 'True')] } as const;
+const note = { discussionId: 'd', noteId: 1, url: 'https://gitlab.test/n' };
+const working = { ...admitted, note } as const;
+const outcome = (reason = 'Succeeded' as const, age = 0) => ({ reason, message: 'm', time: ago(age) });
+
+const observed = (run: Observed['run'], changes: Partial<Observed> = {}): Observed => ({
+  run,
+  execution: { kind: 'None' },
+  holdsSandbox: false,
+  self: SELF,
+  holderAlive: true,
+  publishesNote: true,
+  usesSandbox: true,
+  timeoutMs: 25 * minute,
+  ttlMs: { success: 60 * minute, failure: 120 * minute },
+  ...changes,
+});
+
+describe('decide, before the outcome', () => {
+  it.each<[string, Observed, object]>([
+    [
+      'guards a new run with the finalizer',
+      observed(aRun({}, { metadata: { finalizers: [] } })),
+      { kind: 'AddFinalizer' },
+    ],
+    ['takes a run that nobody holds', observed(aRun({}), { holderAlive: false }), { kind: 'TakeHold' }],
+    [
+      'leaves a run alone whose holder lives',
+      observed(aRun({ ...held, holder: { replica: 'operator-1/1', epoch: 4 } })),
+      { kind: 'Wait' },
+    ],
+    [
+      'takes over from a holder whose Lease is dead',
+      observed(aRun({ ...held, holder: { replica: 'operator-1/1', epoch: 4 } }), { holderAlive: false }),
+      { kind: 'TakeHold' },
+    ],
+    [
+      'does not mistake its own earlier incarnation for itself',
+      observed(aRun({ ...working, holder: { replica: 'operator-0/2', epoch: 1 } }), { holderAlive: false }),
+      { kind: 'TakeHold' },
+    ],
+    ['admits before it costs anything', observed(aRun(held)), { kind: 'Admit' }],
+    ['posts the placeholder before it claims', observed(aRun(admitted)), { kind: 'PostPlaceholder' }],
+    [
+      'posts nothing when nothing is published',
+      observed(aRun(admitted), { publishesNote: false }),
+      { kind: 'ClaimSandbox' },
+    ],
+    ['claims a sandbox', observed(aRun(working)), { kind: 'ClaimSandbox' }],
+    [
+      'finds its sandbox again after a restart',
+      observed(aRun({ ...working, phase: 'Running' })),
+      { kind: 'ClaimSandbox' },
+    ],
+    ['starts the loop', observed(aRun(working), { holdsSandbox: true }), { kind: 'StartLoop' }],
+    [
+      'starts the loop without a sandbox when none is wanted',
+      observed(aRun(working), { usesSandbox: false }),
+      { kind: 'StartLoop' },
+    ],
+    [
+      'waits for the loop, at most until the deadline',
+      observed(aRun({ ...working, startTime: ago(24 * minute) }), {
+        holdsSandbox: true,
+        execution: { kind: 'Running', unrecorded: false },
+      }),
+      { kind: 'Wait', ms: minute },
+    ],
+    [
+      'records a new checkpoint',
+      observed(aRun(working), { holdsSandbox: true, execution: { kind: 'Running', unrecorded: true } }),
+      { kind: 'RecordProgress' },
+    ],
+    [
+      'takes the result',
+      observed(aRun(working), { holdsSandbox: true, execution: { kind: 'Finished' } }),
+      { kind: 'TakeResult' },
+    ],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
+});
+
+describe('decide, stop rules', () => {
+  const cancelled = { spec: { cancel: true } };
+  const deleted = { metadata: { deletionTimestamp: ago(1) } };
+  it.each<[string, Observed, object]>([
+    [
+      'cancels a run before it was admitted',
+      observed(aRun(held, cancelled)),
+      { kind: 'SetOutcome', reason: 'Cancelled' },
+    ],
+    [
+      'kills the loop of a cancelled run',
+      observed(aRun(working, cancelled), { execution: { kind: 'Running', unrecorded: true } }),
+      { kind: 'StopLoop', reason: 'Cancelled' },
+    ],
+    [
+      'keeps an answer that was there before the cancel was seen',
+      observed(aRun(working, cancelled), { execution: { kind: 'Finished' } }),
+      { kind: 'TakeResult' },
+    ],
+    [
+      'ends a run that is deleted',
+      observed(aRun(working, deleted)),
+      { kind: 'SetOutcome', reason: 'Cancelled' },
+    ],
+    [
+      'needs nothing more for a deleted run that it never touched',
+      observed(aRun({}, { metadata: { finalizers: [], deletionTimestamp: ago(1) } })),
+      { kind: 'Done' },
+    ],
+    [
+      'ends at the time limit',
+      observed(aRun({ ...working, phase: 'Running', startTime: ago(25 * minute) })),
+      { kind: 'SetOutcome', reason: 'Timeout' },
+    ],
+    [
+      'says that no sandbox came, when that is what took the time',
+      observed(
+        aRun({
+          ...working,
+          startTime: ago(25 * minute),
+          conditions: [aCondition('Admitted', 'True'), aCondition('SandboxReady', 'False', 'Waiting')],
+        }),
+      ),
+      { kind: 'SetOutcome', reason: 'SandboxUnavailable' },
+    ],
+    [
+      'stops the loop at the time limit, so that it reports what it has',
+      observed(aRun({ ...working, startTime: ago(25 * minute) }), {
+        execution: { kind: 'Running', unrecorded: false },
+      }),
+      { kind: 'StopLoop', reason: 'Timeout' },
+    ],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
+});
+
+describe('decide, after the outcome', () => {
+  const ended = { ...working, phase: 'Finishing', checkpoint: { sequence: 2, key: 'k' } } as const;
+  const admittedC = aCondition('Admitted', 'True');
+  const claimed = aCondition('SandboxReady', 'True', 'Claimed');
+  const placeholder = aCondition('NotePosted', 'True', 'Placeholder');
+  const posted = aCondition('NotePosted', 'True', 'Posted');
+  const saved = aCondition('SessionSaved', 'True', 'Saved');
+  const released = aCondition('SandboxReady', 'False', 'Released');
+  const at = (age: number, ...conditions: ReturnType<typeof aCondition>[]) =>
+    observed(aRun({ ...ended, outcome: outcome('Succeeded', age), conditions: [admittedC, ...conditions] }));
+
+  it.each<[string, Observed, object]>([
+    ['tells it on the merge request first', at(0, claimed, placeholder), { kind: 'UpdateNote' }],
+    [
+      'looks for the note whose record was lost',
+      observed(
+        aRun({
+          ...held,
+          phase: 'Finishing',
+          outcome: outcome(),
+          noteIntent: { time: ago(1) },
+          conditions: [admittedC, aCondition('NotePosted', 'Unknown', 'Posting')],
+        }),
+      ),
+      { kind: 'UpdateNote' },
+    ],
+    [
+      'has no note to update when it was refused before one was meant',
+      observed(aRun({ ...held, phase: 'Finishing', outcome: outcome() })),
+      { kind: 'Finish' },
+    ],
+    [
+      'does not wait for GitLab for ever',
+      at(REPORT_PATIENCE_MS, claimed, placeholder),
+      { kind: 'SaveSession' },
+    ],
+    ['then saves the session', at(0, claimed, posted), { kind: 'SaveSession' }],
+    [
+      'tries a failed save again',
+      at(0, claimed, posted, aCondition('SessionSaved', 'Unknown', 'Retrying')),
+      { kind: 'SaveSession' },
+    ],
+    [
+      'gives the sandbox back although the save failed',
+      at(SAVE_PATIENCE_MS, claimed, posted, aCondition('SessionSaved', 'Unknown', 'Retrying')),
+      { kind: 'ReleaseSandbox' },
+    ],
+    ['gives the sandbox back', at(0, claimed, posted, saved), { kind: 'ReleaseSandbox' }],
+    [
+      'gives a sandbox back whose claim was never recorded',
+      at(0, aCondition('SandboxReady', 'Unknown', 'Claiming'), posted, saved),
+      { kind: 'ReleaseSandbox' },
+    ],
+    ['ends when nothing is left to do', at(0, released, posted, saved), { kind: 'Finish' }],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
+
+  const terminal = (phase: 'Succeeded' | 'Failed', age: number, finalizers: string[] = []) =>
+    observed(aRun({ ...ended, phase, completionTime: ago(age) }, { metadata: { finalizers } }));
+  it.each<[string, Observed, object]>([
+    [
+      'lets go of the object when it is terminal',
+      terminal('Succeeded', 0, ['hummingbird.dev/sandbox']),
+      { kind: 'RemoveFinalizer' },
+    ],
+    ['keeps the record for its time', terminal('Succeeded', 59 * minute), { kind: 'Wait', ms: minute }],
+    ['deletes it afterwards', terminal('Succeeded', 60 * minute), { kind: 'DeleteRun' }],
+    ['keeps a failure for longer', terminal('Failed', 60 * minute), { kind: 'Wait', ms: 60 * minute }],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
+
+  it('never leaves a terminal phase, whatever else is true', () => {
+    for (const execution of [
+      { kind: 'None' },
+      { kind: 'Finished' },
+      { kind: 'Running', unrecorded: true },
+    ] as const)
+      for (const cancel of [true, false])
+        for (const holderAlive of [true, false])
+          expect(
+            decide(
+              {
+                ...observed(
+                  aRun(
+                    { ...ended, phase: 'Failed', completionTime: ago(0) },
+                    { spec: { cancel }, metadata: { finalizers: [] } },
+                  ),
+                ),
+                execution,
+                holderAlive,
+              },
+              now,
+            ).kind,
+          ).toBe('Wait');
+  });
+});

@@ -1,0 +1,157 @@
+import type { AgentRun } from '../../crds/agent-run.ts';
+import { RUN_FINALIZER } from '../../crds/meta.ts';
+import type { RunReason } from '../../crds/reasons.ts';
+import { isTerminal } from '../../crds/reasons.ts';
+import { conditionOf, isTrue } from '../conditions.ts';
+
+/** What this process knows of the run's agent loop. */
+export type ExecutionState =
+  | { readonly kind: 'None' }
+  /** `unrecorded`: a checkpoint is in the store that the status does not name yet. */
+  | { readonly kind: 'Running'; readonly unrecorded: boolean }
+  | { readonly kind: 'Finished' };
+
+/** Everything that a decision rests on; gathered by `observe`. */
+export interface Observed {
+  readonly run: AgentRun;
+  readonly execution: ExecutionState;
+  /** Whether this process has the handle of the run's sandbox. */
+  readonly holdsSandbox: boolean;
+  /** This process as holders are named. */
+  readonly self: string;
+  /** Whether the replica that holds the run renews its Lease; false when nobody holds it. */
+  readonly holderAlive: boolean;
+  readonly publishesNote: boolean;
+  readonly usesSandbox: boolean;
+  readonly timeoutMs: number;
+  readonly ttlMs: { readonly success: number; readonly failure: number };
+}
+
+/** One step towards a terminal phase. Each is safe to repeat: the operator may die in the middle of any. */
+export type Step =
+  | { readonly kind: 'Done' }
+  | { readonly kind: 'Wait'; readonly ms?: number }
+  | { readonly kind: 'AddFinalizer' }
+  | { readonly kind: 'RemoveFinalizer' }
+  | { readonly kind: 'DeleteRun' }
+  | { readonly kind: 'TakeHold' }
+  | { readonly kind: 'Admit' }
+  | { readonly kind: 'PostPlaceholder' }
+  | { readonly kind: 'ClaimSandbox' }
+  | { readonly kind: 'StartLoop' }
+  | { readonly kind: 'RecordProgress' }
+  | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Timeout' }
+  | { readonly kind: 'SetOutcome'; readonly reason: RunReason; readonly message: string }
+  | { readonly kind: 'TakeResult' }
+  | { readonly kind: 'UpdateNote' }
+  | { readonly kind: 'SaveSession' }
+  | { readonly kind: 'ReleaseSandbox' }
+  | { readonly kind: 'Finish' };
+
+/** How long a step after the outcome is tried before the run goes on without it. */
+export const REPORT_PATIENCE_MS = 30 * 60_000;
+export const SAVE_PATIENCE_MS = 2 * 60_000;
+/** How often a run that another replica holds is looked at again; with the Lease's 15 s this keeps failover under 20 s. */
+const FOREIGN_HOLD_POLL_MS = 3_000;
+
+/** The next step of a run. Pure: all the cleverness of this controller is here. */
+export function decide(observed: Observed, now: Date): Step {
+  const { run } = observed;
+  const deleted = run.metadata.deletionTimestamp !== undefined;
+  const guarded = run.metadata.finalizers?.includes(RUN_FINALIZER) ?? false;
+
+  if (run.status?.phase !== undefined && isTerminal(run.status.phase)) return decideEnded(observed, now);
+  if (deleted && !guarded) return { kind: 'Done' };
+  if (!guarded) return { kind: 'AddFinalizer' };
+  if (!isHeldBySelf(observed)) {
+    if (observed.holderAlive) return { kind: 'Wait', ms: FOREIGN_HOLD_POLL_MS };
+    return { kind: 'TakeHold' };
+  }
+  if (run.status?.outcome === undefined) return decideWork(observed, now);
+  return decideReport(observed, now, run.status.outcome);
+}
+
+function isHeldBySelf({ run, self }: Observed): boolean {
+  return run.status?.holder?.replica === self;
+}
+
+/** Terminal stays terminal: what is left is the finalizer and, later, the object itself. */
+function decideEnded({ run, ttlMs }: Observed, now: Date): Step {
+  if (run.metadata.finalizers?.includes(RUN_FINALIZER)) return { kind: 'RemoveFinalizer' };
+  if (run.metadata.deletionTimestamp !== undefined || run.status?.completionTime === undefined)
+    return { kind: 'Done' };
+  const ttl = run.status.phase === 'Succeeded' ? ttlMs.success : ttlMs.failure;
+  const left = Date.parse(run.status.completionTime) + ttl - now.getTime();
+  return left <= 0 ? { kind: 'DeleteRun' } : { kind: 'Wait', ms: left };
+}
+
+/** Before the outcome: stop rules first, then the steps in their order. */
+function decideWork(observed: Observed, now: Date): Step {
+  const { run, execution } = observed;
+  const stop = stopReason(observed, now);
+  if (stop !== undefined) {
+    if (execution.kind === 'Running') return { kind: 'StopLoop', reason: stop.stopLoop };
+    // A loop that ended before the stop was seen has an answer: partial over nothing.
+    if (execution.kind === 'Finished') return { kind: 'TakeResult' };
+    return { kind: 'SetOutcome', reason: stop.reason, message: stop.message };
+  }
+  if (!isTrue(run.status?.conditions, 'Admitted')) return { kind: 'Admit' };
+  if (observed.publishesNote && run.status?.note === undefined) return { kind: 'PostPlaceholder' };
+  if (execution.kind === 'Finished') return { kind: 'TakeResult' };
+  if (execution.kind === 'Running')
+    return execution.unrecorded
+      ? { kind: 'RecordProgress' }
+      : { kind: 'Wait', ms: msToDeadline(observed, now) };
+  if (observed.usesSandbox && !observed.holdsSandbox) return { kind: 'ClaimSandbox' };
+  return { kind: 'StartLoop' };
+}
+
+interface Stop {
+  readonly reason: RunReason;
+  readonly message: string;
+  readonly stopLoop: 'Cancelled' | 'Timeout';
+}
+
+function stopReason(observed: Observed, now: Date): Stop | undefined {
+  const { run, timeoutMs } = observed;
+  if (run.metadata.deletionTimestamp !== undefined)
+    return { reason: 'Cancelled', message: 'The AgentRun was deleted', stopLoop: 'Cancelled' };
+  if (run.spec.cancel) return { reason: 'Cancelled', message: 'spec.cancel is set', stopLoop: 'Cancelled' };
+  if (msToDeadline(observed, now) > 0) return undefined;
+  const minutes = Math.round(timeoutMs / 6_000) / 10;
+  const sandbox = conditionOf(run.status?.conditions, 'SandboxReady');
+  if (run.status?.phase === 'Claiming' && sandbox !== undefined && sandbox.status !== 'True')
+    return {
+      reason: 'SandboxUnavailable',
+      message: `No sandbox within the run's ${minutes} min: ${sandbox.message}`,
+      stopLoop: 'Timeout',
+    };
+  return { reason: 'Timeout', message: `Not finished within ${minutes} min`, stopLoop: 'Timeout' };
+}
+
+function msToDeadline({ run, timeoutMs }: Observed, now: Date): number {
+  const start = run.status?.startTime;
+  return start === undefined ? timeoutMs : Date.parse(start) + timeoutMs - now.getTime();
+}
+
+/** After the outcome: tell it, save it, give the sandbox back, end. Each step has its patience. */
+function decideReport(
+  { run, execution, publishesNote }: Observed,
+  now: Date,
+  outcome: NonNullable<NonNullable<AgentRun['status']>['outcome']>,
+): Step {
+  const conditions = run.status?.conditions;
+  const age = now.getTime() - Date.parse(outcome.time);
+  if (execution.kind === 'Running') return { kind: 'StopLoop', reason: 'Cancelled' };
+  const note = conditionOf(conditions, 'NotePosted');
+  const intended = run.status?.note !== undefined || run.status?.noteIntent !== undefined;
+  if (publishesNote && intended && note?.reason !== 'Posted' && note?.reason !== 'Refused')
+    if (age < REPORT_PATIENCE_MS) return { kind: 'UpdateNote' };
+  const saved = conditionOf(conditions, 'SessionSaved');
+  if (run.status?.checkpoint !== undefined && saved === undefined) return { kind: 'SaveSession' };
+  if (saved?.status === 'Unknown' && age < SAVE_PATIENCE_MS) return { kind: 'SaveSession' };
+  // Set before the claim, so that a claim whose record was lost is released too.
+  const sandbox = conditionOf(conditions, 'SandboxReady');
+  if (sandbox !== undefined && sandbox.reason !== 'Released') return { kind: 'ReleaseSandbox' };
+  return { kind: 'Finish' };
+}

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import type { Model } from '../../agent/models/port.ts';
+import type { AgentRun } from '../../crds/agent-run.ts';
+import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
+import type { MergeRequests, NotesFactory } from '../../notes/port.ts';
+import type { SandboxProvider } from '../../sandbox/port.ts';
+import type { ActionToken } from '../../settings/tokens.ts';
+import type { SourceFactory } from '../../sources/port.ts';
+import type { ObjectStore } from '../../store/port.ts';
+
+/** A reference that could not be resolved is a value: the run says so instead of failing somewhere later. */
+export type Resolved<T> =
+  | { readonly kind: 'Ok'; readonly value: T }
+  | { readonly kind: 'Invalid'; readonly message: string };
+
+export interface RunMetrics {
+  ended(run: AgentRun, reason: string): void;
+  step(kind: string, seconds: number): void;
+}
+
+/** What the run controller is joined with in main.ts. Ports only. */
+export interface RunDeps {
+  readonly kube: KubeClient;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: RunMetrics;
+  /** Replica and its incarnation, `operator-0/3`: another name after every start of the process. */
+  readonly holderName: string;
+  /** Whether that incarnation renews its Lease. */
+  isHolderAlive(holderName: string): Promise<boolean>;
+  workflow(ref: ObjectRef): Promise<AgentWorkflow | undefined>;
+  actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
+  model(workflow: AgentWorkflow, override: string | undefined): Promise<Resolved<Model>>;
+  prompt(workflow: AgentWorkflow): Promise<Resolved<string>>;
+  /** Removes every secret value that this process knows. */
+  redact(text: string): string;
+  readonly notes: NotesFactory;
+  readonly mergeRequests: MergeRequests;
+  readonly sandboxes: SandboxProvider;
+  readonly sources: SourceFactory;
+  readonly store: ObjectStore;
+}

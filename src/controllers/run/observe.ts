@@ -1,0 +1,57 @@
+import { AGENT_RUNS, type AgentRun } from '../../crds/agent-run.ts';
+import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
+import type { ObjectRef } from '../../kube/port.ts';
+import type { ExecutionState, Observed } from './decide.ts';
+import type { RunDeps } from './deps.ts';
+import { type EffectiveRun, effectiveRun } from './effective.ts';
+import type { LocalState } from './local.ts';
+
+export interface Observation {
+  readonly run: AgentRun;
+  readonly workflow: AgentWorkflow | undefined;
+  readonly effective: EffectiveRun;
+  readonly state: Observed;
+}
+
+/** Reads everything that the next decision rests on. `known` is the run as our own last write returned it. */
+export async function observe(
+  deps: RunDeps,
+  local: LocalState,
+  ref: ObjectRef,
+  known: AgentRun | undefined,
+): Promise<Observation | undefined> {
+  const run = known ?? (await deps.kube.get(AGENT_RUNS, ref));
+  if (run === undefined) return undefined;
+  const uid = run.metadata.uid ?? '';
+  const workflow = await deps.workflow({
+    name: run.spec.workflowRef.name,
+    ...(ref.namespace === undefined ? {} : { namespace: ref.namespace }),
+  });
+  const effective = effectiveRun(run, workflow);
+  const holder = run.status?.holder;
+  return {
+    run,
+    workflow,
+    effective,
+    state: {
+      run,
+      execution: executionState(local, run),
+      holdsSandbox: local.sandboxes.has(uid),
+      self: deps.holderName,
+      holderAlive: holder !== undefined && (await deps.isHolderAlive(holder.replica)),
+      publishesNote: effective.publishesNote,
+      usesSandbox: effective.pool !== undefined,
+      timeoutMs: effective.timeoutMs,
+      ttlMs: effective.ttlMs,
+    },
+  };
+}
+
+function executionState(local: LocalState, run: AgentRun): ExecutionState {
+  const execution = local.executions.get(run.metadata.uid ?? '');
+  if (execution === undefined) return { kind: 'None' };
+  if (execution.result !== undefined) return { kind: 'Finished' };
+  const newest = execution.progress?.checkpoint.sequence;
+  const recorded = run.status?.checkpoint?.sequence ?? -1;
+  return { kind: 'Running', unrecorded: newest !== undefined && newest > recorded };
+}

@@ -1,0 +1,61 @@
+import { formatDuration } from '../../../crds/duration.ts';
+import type { RunPhase, RunReason } from '../../../crds/reasons.ts';
+import type { StepContext, StepResult } from '../step.ts';
+import { nextStatus } from '../step.ts';
+
+/** A partial answer within a limit that the user set is a success with a word about it. */
+const PHASES: Readonly<Record<RunReason, RunPhase>> = {
+  Succeeded: 'Succeeded',
+  Partial: 'Succeeded',
+  BudgetExceeded: 'Succeeded',
+  Timeout: 'Failed',
+  Cancelled: 'Cancelled',
+  Superseded: 'Cancelled',
+  SkippedDraft: 'Skipped',
+  SkippedRule: 'Skipped',
+  SkippedDuplicate: 'Skipped',
+  RateLimited: 'Skipped',
+  AccessDenied: 'Failed',
+  ModelError: 'Failed',
+  ModelNoAnswer: 'Failed',
+  SandboxLost: 'Failed',
+  SandboxUnavailable: 'Failed',
+  PolicyRefused: 'Failed',
+  InvalidSpec: 'Failed',
+};
+
+export const phaseOf = (reason: RunReason): RunPhase => PHASES[reason];
+
+/** The terminal write. Nothing irreversible is left to do when it happens. */
+export function finish(context: StepContext): StepResult {
+  const { deps, run, local } = context;
+  const outcome = run.status?.outcome;
+  if (outcome === undefined) throw new Error(`AgentRun ${run.metadata.name}: no outcome to finish with`);
+  const now = deps.clock.now();
+  const phase = phaseOf(outcome.reason);
+  local.executions.delete(run.metadata.uid ?? '');
+  deps.metrics.ended(run, outcome.reason);
+  deps.events.record(
+    run,
+    phase === 'Failed' ? 'Warning' : 'Normal',
+    outcome.reason,
+    outcome.message ?? phase,
+  );
+  const start = run.status?.startTime;
+  return {
+    status: nextStatus(
+      context,
+      {
+        phase,
+        completionTime: now.toISOString(),
+        ...(start === undefined ? {} : { duration: formatDuration(now.getTime() - Date.parse(start)) }),
+      },
+      {
+        type: 'Succeeded',
+        status: phase === 'Succeeded' ? 'True' : 'False',
+        reason: outcome.reason,
+        message: outcome.message ?? phase,
+      },
+    ),
+  };
+}

@@ -1,0 +1,117 @@
+import { LABELS, MANAGED_BY } from '../../../crds/meta.ts';
+import type { SandboxRequest } from '../../../sandbox/port.ts';
+import { conditionOf } from '../../conditions.ts';
+import type { StepContext, StepResult } from '../step.ts';
+import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
+
+/** How soon a run that waits for a sandbox asks again; a pool's pod is ready within about a second. */
+const CLAIM_RETRY_MS = 250;
+
+/** The run's sandbox: the one that carries its uid already, else a newly claimed one. */
+export async function claimSandbox(context: StepContext): Promise<StepResult> {
+  const { deps, run, local, signal } = context;
+  const { pool } = context.effective;
+  if (pool === undefined)
+    return withOutcome(
+      context,
+      'InvalidSpec',
+      `AgentWorkflow ${run.spec.workflowRef.name} names no sandbox pool any more`,
+    );
+  const claimed = await deps.sandboxes.claim(requestOf(context, pool), signal);
+  if (claimed.kind === 'Unavailable') {
+    deps.events.record(run, 'Warning', 'SandboxUnavailable', claimed.message);
+    return withOutcome(
+      context,
+      'SandboxUnavailable',
+      claimed.message,
+      {},
+      {
+        type: 'SandboxReady',
+        status: 'False',
+        reason: 'SandboxUnavailable',
+        message: claimed.message,
+      },
+    );
+  }
+  if (claimed.kind === 'Waiting') return waiting(context, claimed.message);
+  await claimed.sandbox.start(signal);
+  local.sandboxes.set(run.metadata.uid ?? '', claimed.sandbox);
+  const { kind, name, namespace } = claimed.sandbox.ref;
+  deps.events.record(run, 'Normal', 'SandboxClaimed', `${kind} ${namespace ?? ''}/${name}`);
+  return {
+    status: nextStatus(
+      context,
+      { sandbox: { kind, name, ...(namespace === undefined ? {} : { namespace }) } },
+      {
+        type: 'SandboxReady',
+        status: 'True',
+        reason: 'Claimed',
+        message: `${kind} ${name}`,
+      },
+    ),
+  };
+}
+
+/** Deletes every sandbox of this run; the step repeats until the API server shows none. */
+export async function releaseSandbox(context: StepContext): Promise<StepResult> {
+  const { deps, run, local } = context;
+  const uid = run.metadata.uid ?? '';
+  const namespace = run.status?.sandbox?.namespace ?? context.effective.pool?.namespace;
+  local.sandboxes.delete(uid);
+  if (namespace !== undefined && !(await deps.sandboxes.release(uid, namespace)))
+    return { afterMs: CLAIM_RETRY_MS };
+  deps.events.record(
+    run,
+    'Normal',
+    'SandboxReleased',
+    `Sandboxes of this run in ${namespace ?? 'no namespace'} are deleted`,
+  );
+  return {
+    status: nextStatus(
+      context,
+      {},
+      {
+        type: 'SandboxReady',
+        status: 'False',
+        reason: 'Released',
+        message: 'The sandbox was deleted after the run',
+      },
+    ),
+  };
+}
+
+export function requestOf(
+  context: StepContext,
+  pool: { readonly name: string; readonly namespace: string },
+): SandboxRequest {
+  const { run, deps } = context;
+  const workflowName = run.spec.workflowRef.name;
+  // Longer than the run itself: reporting and saving still need the sandbox.
+  const lifetimeMs = context.effective.timeoutMs + 5 * 60_000;
+  return {
+    runUid: run.metadata.uid ?? '',
+    runName: run.metadata.name ?? '',
+    runNamespace: run.metadata.namespace ?? '',
+    workflow: workflowName,
+    sessionId: sessionIdOf(run),
+    pool,
+    epoch: run.status?.holder?.epoch ?? 0,
+    labels: {
+      [LABELS.managedBy]: MANAGED_BY,
+      [LABELS.workflow]: workflowName,
+      ...(run.status?.projectId === undefined ? {} : { [LABELS.projectId]: String(run.status.projectId) }),
+    },
+    reapBy: new Date(deps.clock.now().getTime() + lifetimeMs),
+  };
+}
+
+/** Said once per change of reason, so that a long wait is one condition and one Event, not hundreds. */
+function waiting(context: StepContext, message: string): StepResult {
+  const before = conditionOf(context.run.status?.conditions, 'SandboxReady');
+  if (before?.reason === 'Waiting' && before.message === message) return { afterMs: CLAIM_RETRY_MS };
+  context.deps.events.record(context.run, 'Normal', 'WaitingForSandbox', message);
+  return {
+    status: nextStatus(context, {}, { type: 'SandboxReady', status: 'False', reason: 'Waiting', message }),
+    afterMs: CLAIM_RETRY_MS,
+  };
+}

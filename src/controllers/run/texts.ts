@@ -1,0 +1,32 @@
+import type { RunReason } from '../../crds/reasons.ts';
+
+/** What the merge request shows while the run works. */
+export const placeholderText = (workflow: string): string =>
+  `Running the ${workflow} workflow. This note will be replaced by its result.`;
+
+/** The answer, with the run's transcript folded below it. */
+export function resultText(parts: {
+  readonly answer: string;
+  readonly reason: RunReason;
+  readonly message: string;
+  readonly model: string;
+  readonly transcript: string;
+}): string {
+  const partial = parts.reason === 'Succeeded' ? '' : `_This result is partial: ${parts.message}_\n\n`;
+  const transcript =
+    parts.transcript === ''
+      ? ''
+      : `\n\n<details>\n<summary>Agent transcript</summary>\n\n${parts.transcript}\n\n</details>`;
+  return `${partial}${parts.answer}${transcript}\n\n_Model: ${parts.model}_`;
+}
+
+const FAILURES: Partial<Record<RunReason, string>> = {
+  Cancelled: 'Hummingbird analysis was cancelled.',
+  Superseded: 'Hummingbird analysis was superseded by a newer push.',
+};
+
+/** What replaces the placeholder when there is no answer: that it failed, why, and what to do. */
+export function failureText(reason: RunReason, message: string): string {
+  const headline = FAILURES[reason] ?? 'Hummingbird analysis failed.';
+  return `${headline}\n\nReason: ${reason}. ${message}`;
+}

@@ -1,0 +1,131 @@
+import type { Logger } from 'pino';
+import { AGENT_SESSIONS, type AgentSession } from '../../crds/agent-session.ts';
+import { API_VERSION, SESSION_FINALIZER } from '../../crds/meta.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
+import type { ObjectStore } from '../../store/port.ts';
+import { changedCondition } from '../conditions.ts';
+import { decideSession, type SessionStep } from './decide.ts';
+
+export interface SessionDeps {
+  readonly kube: KubeClient;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly store: ObjectStore;
+}
+
+export const SESSION_FIELD_MANAGER = 'hummingbird-session';
+/** Where everything of a session lies in the store. */
+export const sessionPrefix = (sessionId: string): string => `sessions/${sessionId}/`;
+
+/** Keeps a session's condition true, ends it when it expires, and its archive with it. */
+export function createSessionReconciler(deps: SessionDeps) {
+  return async (ref: ObjectRef): Promise<{ readonly afterMs?: number }> => {
+    const session = await deps.kube.get(AGENT_SESSIONS, ref);
+    if (session === undefined) return {};
+    const step = decideSession(session, deps.clock.now());
+    if (step.kind === 'Done') return {};
+    if (step.kind === 'Wait') return { afterMs: step.ms };
+    await act(deps, session, step);
+    return { afterMs: 0 };
+  };
+}
+
+async function act(
+  deps: SessionDeps,
+  session: AgentSession,
+  step: Exclude<SessionStep, { readonly kind: 'Done' | 'Wait' }>,
+): Promise<void> {
+  const ref = refOf(session);
+  switch (step.kind) {
+    case 'AddFinalizer':
+      await setFinalizers(deps, session, [...(session.metadata.finalizers ?? []), SESSION_FINALIZER]);
+      return;
+    case 'DeleteSession':
+      deps.events.record(
+        session,
+        'Normal',
+        'Expired',
+        'The session has expired; its archive is deleted with it',
+      );
+      await deps.kube.delete(AGENT_SESSIONS, ref, {
+        ...(session.metadata.uid && { uid: session.metadata.uid }),
+      });
+      return;
+    case 'DeleteArchive':
+      await deleteArchive(deps, session, step.lastTry);
+      await setFinalizers(
+        deps,
+        session,
+        (session.metadata.finalizers ?? []).filter((one) => one !== SESSION_FINALIZER),
+      );
+      return;
+    case 'SetResumable':
+      await setResumable(deps, session, step);
+      return;
+    default:
+      step satisfies never;
+  }
+}
+
+async function deleteArchive(deps: SessionDeps, session: AgentSession, lastTry: boolean): Promise<void> {
+  const prefix = sessionPrefix(session.metadata.name ?? '');
+  try {
+    for await (const key of deps.store.list(prefix)) await deps.store.delete(key);
+  } catch (error) {
+    if (!lastTry) throw error;
+    const message = `${deps.store.location}${prefix} could not be deleted and is left to the store's own expiry: ${error instanceof Error ? error.message : error}`;
+    deps.log.warn({ session: session.metadata.name }, message);
+    deps.events.record(session, 'Warning', 'ArchiveLeft', message);
+  }
+}
+
+async function setFinalizers(
+  deps: SessionDeps,
+  session: AgentSession,
+  finalizers: readonly string[],
+): Promise<void> {
+  const body = { metadata: { resourceVersion: session.metadata.resourceVersion, finalizers } };
+  await deps.kube.patch(AGENT_SESSIONS, refOf(session), { type: 'merge', body });
+}
+
+/** Only this condition is ours; the rest of the status belongs to the run that saved the session. */
+async function setResumable(
+  deps: SessionDeps,
+  session: AgentSession,
+  wanted: Extract<SessionStep, { readonly kind: 'SetResumable' }>,
+): Promise<void> {
+  const condition = changedCondition(
+    session.status?.conditions,
+    {
+      type: 'Resumable',
+      status: wanted.resumable ? 'True' : 'False',
+      reason: wanted.reason,
+      message: wanted.message,
+    },
+    { now: deps.clock.now(), generation: session.metadata.generation },
+  );
+  const { name, namespace } = session.metadata;
+  await deps.kube.patch(
+    AGENT_SESSIONS,
+    refOf(session),
+    {
+      type: 'apply',
+      fieldManager: SESSION_FIELD_MANAGER,
+      force: true,
+      body: {
+        apiVersion: API_VERSION,
+        kind: 'AgentSession',
+        metadata: { name, namespace },
+        status: { conditions: [condition] },
+      },
+    },
+    { subresource: 'status' },
+  );
+}
+
+const refOf = ({ metadata }: AgentSession): ObjectRef => ({
+  name: metadata.name ?? '',
+  ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+});

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+
+/** What `hummingbird operator` is told: flags for what people may see, environment for secrets only. */
+export interface OperatorSettings {
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  /** Namespace of AgentRuns, AgentWorkflows, AgentSessions and their Secrets. */
+  readonly namespace: string;
+  readonly sandboxNamespace: string;
+  /** Stable across restarts of the same replica (a pod's name, a host's name). */
+  readonly replicaId: string;
+  readonly gitlabUrl: string;
+  readonly markerPrefix: string;
+  /** Where prompts that ship with the operator are. */
+  readonly promptsDir: string;
+  readonly maxConcurrentRuns: number;
+  readonly healthPort: number;
+  readonly logLevel: string;
+  readonly queue:
+    | { readonly url: string; readonly endpoint: string | undefined; readonly region: string }
+    | undefined;
+  readonly store:
+    | {
+        readonly kind: 'S3';
+        readonly bucket: string;
+        readonly endpoint: string | undefined;
+        readonly region: string;
+      }
+    | { readonly kind: 'Folder'; readonly path: string };
+  readonly secrets: OperatorSecrets;
+}
+
+export interface OperatorSecrets {
+  readonly orchestratorToken: string;
+  /** First signs, all verify. */
+  readonly markerKeys: readonly { readonly id: string; readonly key: string }[];
+}
+
+/** A setting that is missing or wrong; the message names it and says what to do. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+const Environment = z.object({
+  ORCHESTRATOR_GITLAB_TOKEN: z
+    .string({
+      error:
+        'ORCHESTRATOR_GITLAB_TOKEN is not set: give it a GitLab token with api scope for access checks and replies',
+    })
+    .min(1, 'ORCHESTRATOR_GITLAB_TOKEN is empty'),
+  HUMMINGBIRD_MARKER_KEYS: z
+    .string({
+      error:
+        'HUMMINGBIRD_MARKER_KEYS is not set: give it id:hex pairs, comma separated, the first signs (openssl rand -hex 32 makes a key)',
+    })
+    .transform((text, context) => {
+      const keys = text.split(',').map((pair) => {
+        const [id = '', key = ''] = pair.trim().split(':');
+        return { id, key };
+      });
+      const wrong = keys.find(({ id, key }) => !/^[\w-]{1,32}$/.test(id) || !/^[0-9a-fA-F]{32,}$/.test(key));
+      if (wrong)
+        context.addIssue({
+          code: 'custom',
+          message: `HUMMINGBIRD_MARKER_KEYS: key ${JSON.stringify(wrong.id)} is not of the form id:hex with at least 32 hex digits`,
+        });
+      return keys;
+    }),
+});
+
+/** Reads the secrets; throws one SettingsError that lists everything that is wrong. */
+export function readOperatorSecrets(env: Readonly<Record<string, string | undefined>>): OperatorSecrets {
+  const parsed = Environment.safeParse(env);
+  if (!parsed.success) throw new SettingsError(parsed.error.issues.map((issue) => issue.message).join('; '));
+  return {
+    orchestratorToken: parsed.data.ORCHESTRATOR_GITLAB_TOKEN,
+    markerKeys: parsed.data.HUMMINGBIRD_MARKER_KEYS,
+  };
+}
