@@ -21,8 +21,11 @@ export interface ProcessRecord {
 }
 
 export interface Processes {
-  /** Starts `argv` detached, its output appended to `log/<role>.log`. `inside` enters the namespaces of that pid. */
-  start(role: string, argv: readonly string[], options?: { inside?: number }): Promise<number>;
+  /**
+   * Starts `argv` detached, its output appended to `log/<role>.log`, and returns its pid. `inside` enters the
+   * namespaces of that pid; `forks` says that the process meant is the only child of the one started.
+   */
+  start(role: string, argv: readonly string[], options?: StartOptions): Promise<number>;
   /** Starts the role again with the command it had, when it is not running. */
   restart(role: string): Promise<number>;
   record(role: string): ProcessRecord | undefined;
@@ -38,8 +41,13 @@ export interface Processes {
   roles(): readonly string[];
 }
 
-interface Stored extends ProcessRecord {
+export interface StartOptions {
   readonly inside?: number;
+  readonly forks?: boolean;
+}
+
+interface Stored extends ProcessRecord {
+  readonly options: StartOptions;
 }
 
 /** The background processes of one state directory; the record is a file, so two objects on one directory agree. */
@@ -54,17 +62,18 @@ export function processesOf(stateDir: string): Processes {
   };
   const logFile = (role: string) => join(stateDir, 'log', `${role}.log`);
 
-  const start = async (role: string, argv: readonly string[], inside?: number): Promise<number> => {
+  const start = async (role: string, argv: readonly string[], options: StartOptions = {}): Promise<number> => {
+    const { inside, forks } = options;
     const entered =
       inside === undefined ? argv : ['nsenter', '-t', String(inside), '-m', '-n', '-p', '--', ...argv];
     const outer = await spawnDetached(entered, logFile(role));
     // nsenter stays outside the process namespace and forks: the process that matters is its child.
-    const pid = inside === undefined ? outer : await onlyChild(outer);
+    const pid = inside === undefined && !forks ? outer : await onlyChild(outer);
     const startTicks = pid === undefined ? undefined : startTicksOf(pid);
     if (pid === undefined || startTicks === undefined) {
       throw new Error(`${role} ended at once; its log says:\n${tail(logFile(role))}`);
     }
-    save({ role, pid, startTicks, argv, ...(inside === undefined ? {} : { inside }) });
+    save({ role, pid, startTicks, argv, options });
     return pid;
   };
   const alive = (role: string) => isAlive(load()[role]);
@@ -86,11 +95,11 @@ export function processesOf(stateDir: string): Processes {
       throw new Error(`${role} (pid ${load()[role]?.pid}) does not end on SIGKILL: see ps`);
   };
   return {
-    start: (role, argv, options) => start(role, argv, options?.inside),
+    start,
     async restart(role) {
       const record = load()[role];
       if (!record) throw new Error(`${role} was never started in ${stateDir}`);
-      return isAlive(record) ? record.pid : start(role, record.argv, record.inside);
+      return isAlive(record) ? record.pid : start(role, record.argv, record.options);
     },
     record: (role) => load()[role],
     alive,

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { listClusters, removeCluster, startCluster } from './cluster.ts';
+import { clusterDir } from './paths.ts';
+
+const usage = `usage: node hack/cluster/main.ts up|down|status [--name NAME] [--no-firewall]
+  up      start a one-node cluster (root on Linux; the first time it builds Kubernetes, some 6 minutes)
+  down    end it and remove what it left
+  status  list clusters`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  allowNegative: true,
+  options: { name: { type: 'string', default: 'dev' }, firewall: { type: 'boolean', default: true } },
+});
+
+try {
+  await command(positionals[0]);
+} catch (error) {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
+  if (error instanceof Error && error.cause instanceof Error) console.error(`because: ${error.cause.message}`);
+  process.exitCode = 1;
+}
+
+async function command(word: string | undefined): Promise<void> {
+  const { name, firewall } = values;
+  if (word === 'up') {
+    const startedAt = performance.now();
+    const cluster = await startCluster({ name, firewall, log: (line) => console.error(line) });
+    console.error(`cluster "${name}" is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s; use it with:`);
+    console.log(`export KUBECONFIG=${cluster.kubeconfigPath}`);
+  } else if (word === 'down') {
+    await removeCluster(clusterDir(name));
+    console.error(`cluster "${name}" is gone`);
+  } else if (word === 'status') {
+    for (const { name: each, stateDir, running } of listClusters()) {
+      console.log(`${each}\t${running ? 'running' : 'stopped'}\t${stateDir}`);
+    }
+  } else {
+    console.error(usage);
+    process.exitCode = 2;
+  }
+}
