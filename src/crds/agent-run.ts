@@ -15,6 +15,7 @@ import {
   sessionRef,
   sha,
   storedObject,
+  storeKey,
   timestamp,
   workflowRef,
 } from './shapes.ts';
@@ -168,7 +169,7 @@ const outcome = z.object({
   reason: z.enum(RUN_REASONS).describe('Reason that the Succeeded condition will have.'),
   message: text(MESSAGE_MAX).optional().describe('Sentence that the Succeeded condition will have.'),
   time: timestamp.describe('When the end was decided, RFC 3339.'),
-  key: text(1024, 1).optional().describe("Key of the answer in the operator's bucket or folder."),
+  key: storeKey.optional().describe("Key of the answer in the operator's bucket or folder."),
   sha256: storedObject.shape.sha256.optional().describe('SHA-256 of the answer, lower case hex.'),
   bytes: count.optional().describe('Size of the answer in bytes.'),
 });
@@ -218,13 +219,15 @@ export const AgentRunStatus = cel(
       .object({
         discussionId: text(64).describe('GitLab discussion that holds the note.'),
         noteId: gitlabId.describe('GitLab id of the note.'),
-        url: text(2048).describe('Address of the note in a browser.'),
+        url: text(1024)
+          .regex(/^https?:\/\/[!-~]+$/, 'must be a web address')
+          .describe('Address of the note in a browser.'),
       })
       .optional()
       .describe("The run's note on the merge request."),
     noteIntent: z
       .object({
-        marker: text(1024).optional().describe('Marker that the note will carry, to find it again.'),
+        marker: text(512).optional().describe('Marker that the note will carry, to find it again.'),
         time: timestamp.describe('When the operator decided to post, RFC 3339.'),
       })
       .optional()
@@ -245,7 +248,7 @@ export const AgentRunStatus = cel(
     checkpoint: z
       .object({
         sequence: count.describe('Number of the checkpoint; the next one is one higher.'),
-        key: text(1024).describe('Key of the saved conversation.'),
+        key: storeKey.describe('Key of the saved conversation.'),
       })
       .optional()
       .describe(

@@ -23,7 +23,7 @@ export function parseDuration(value: string): number {
 
 /** As people read it in a table: `850ms`, `12s`, `4m07s`, `1h02m`. Whole seconds from one second on. */
 export function formatDuration(milliseconds: number): string {
-  if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))}ms`;
+  if (milliseconds < 1000) return `${Math.max(0, Math.floor(milliseconds))}ms`;
   const seconds = Math.floor(milliseconds / 1000);
   if (seconds < 60) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cel, listMap, text } from './schema.ts';
 
 /** Longest `message` of a condition, in characters; longer ones are refused by the API server. */
-export const MESSAGE_MAX = 2048;
+export const MESSAGE_MAX = 1024;
 
 /** Cuts a text so that the API server takes it; the cut is marked. Counts characters as the API server does. */
 export function clip(value: string, max: number = MESSAGE_MAX): string {
@@ -101,9 +101,15 @@ export const sandboxChoice = cel(
   },
 );
 
+/** Key in the operator's bucket or folder: parts of letters, digits and `-_.=`, joined by `/`. */
+export const storeKey = text(512, 1).regex(
+  /^[A-Za-z0-9_.=-]+(\/[A-Za-z0-9_.=-]+)*$/,
+  'must be a key in the store',
+);
+
 /** An object in the store, by key. */
 export const storedObject = z.object({
-  key: text(1024, 1).describe("Key in the operator's bucket or folder."),
+  key: storeKey.describe("Key in the operator's bucket or folder."),
   sha256: sha256.describe('SHA-256 of the object, lower case hex.'),
   bytes: count.describe('Size of the object in bytes.'),
 });

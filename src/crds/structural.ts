@@ -53,7 +53,11 @@ function convert(node: Node, where: string): Structural {
       throw new Error(`${where}: "${key}" has no structural form; describe the field without it`);
     }
   }
-  if (typeof node['type'] !== 'string') throw new Error(`${where}: a structural schema needs one type`);
+  if (typeof node['type'] !== 'string') {
+    throw new Error(
+      `${where}: a structural schema needs one type, found ${JSON.stringify(node['type'] ?? 'none')}`,
+    );
+  }
   const result: Record<string, unknown> = {};
   for (const key of KEPT) if (node[key] !== undefined) result[key] = node[key];
   if (Array.isArray(result['required']) && result['required'].length === 0) delete result['required'];
