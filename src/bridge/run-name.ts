@@ -27,14 +27,6 @@ export function runName(cause: RunCause): string {
   return `${shortened(workflow)}-${hash}`;
 }
 
-/**
- * A workflow's name as the value of a label: itself, or cut to 63 characters (names of objects may have 253,
- * values of labels may not).
- */
-export function labelValue(name: string): string {
-  return name.slice(0, MAX_LABEL).replace(/[^A-Za-z0-9]+$/, '');
-}
-
 /** For people only: the hash covers the whole name of the workflow. */
 function shortened(workflow: string): string {
   const label = workflow

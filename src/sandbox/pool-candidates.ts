@@ -1,0 +1,44 @@
+import { labelValue } from '../crds/labels.ts';
+import { LABELS } from '../crds/meta.ts';
+import type { Pod } from '../kube/kinds.ts';
+import { isUsable } from '../kube/pod-state.ts';
+
+/** Labels of a pool's pods that nobody has claimed; also what the pool's Deployment selects. */
+export const standbyLabels = (pool: string): Readonly<Record<string, string>> => ({
+  [LABELS.pool]: labelValue(pool),
+  [LABELS.role]: 'standby',
+});
+
+export function isStandby(pod: Pod, pool: string): boolean {
+  return Object.entries(standbyLabels(pool)).every(([name, value]) => pod.metadata.labels?.[name] === value);
+}
+
+/** Pods that may be claimed: standing by, usable, and carrying no run. */
+export function claimable(pods: readonly Pod[], pool: string): readonly Pod[] {
+  return pods.filter(
+    (pod) => isStandby(pod, pool) && isUsable(pod) && pod.metadata.labels?.[LABELS.run] === undefined,
+  );
+}
+
+/**
+ * The pod that this run should try first. Runs prefer different pods, so that those that claim at the same
+ * moment seldom meet; the same run prefers the same pod, so that two claims for it meet and one is refused.
+ */
+export function preferred(pods: readonly Pod[], runUid: string): Pod | undefined {
+  let best: Pod | undefined;
+  let bestScore = -1;
+  for (const pod of pods) {
+    const score = fnv1a(`${runUid}/${pod.metadata.uid}`);
+    if (score > bestScore) [best, bestScore] = [pod, score];
+  }
+  return best;
+}
+
+/** 32-bit FNV-1a: spreads well enough here, and costs nothing for a list of pods. */
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return hash >>> 0;
+}

@@ -1,0 +1,44 @@
+import { labelValue } from '../crds/labels.ts';
+import { ANNOTATIONS, LABELS } from '../crds/meta.ts';
+import type { Pod } from '../kube/kinds.ts';
+import type { Patch } from '../kube/port.ts';
+import type { SandboxRequest } from './port.ts';
+
+/**
+ * Makes a standby pod the run's own, in one patch: a pod without owner whose labels still match is taken back by
+ * its ReplicaSet, one with an owner whose labels do not match is let go and raced for. The resourceVersion makes
+ * the API server refuse it (409) when anything has changed since, the uid when it is another pod of that name.
+ */
+export function claimPatch(pod: Pod, request: SandboxRequest): Patch {
+  const labels: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.labels)) labels[name] = labelValue(value);
+  labels[LABELS.workflow] = labelValue(request.workflow);
+  labels[LABELS.role] = 'active';
+  labels[LABELS.run] = request.runUid;
+  if (request.sessionId !== undefined) labels[LABELS.session] = labelValue(request.sessionId);
+  return {
+    type: 'merge',
+    body: {
+      metadata: { ...guard(pod), labels, annotations: annotationsFor(request), ownerReferences: null },
+    },
+  };
+}
+
+/** After a take-over: the new holder's epoch and deadline on the pod that the run owns already. */
+export function adoptionPatch(pod: Pod, request: SandboxRequest): Patch {
+  return { type: 'merge', body: { metadata: { ...guard(pod), annotations: annotationsFor(request) } } };
+}
+
+/** Epoch of the holder that claimed or adopted the pod last; 0 when it says none. */
+export function epochOf(pod: Pod): number {
+  const epoch = Number(pod.metadata.annotations?.[ANNOTATIONS.epoch]);
+  return Number.isSafeInteger(epoch) && epoch >= 0 ? epoch : 0;
+}
+
+const guard = ({ metadata: { uid, resourceVersion } }: Pod) => ({ uid, resourceVersion });
+
+const annotationsFor = (request: SandboxRequest) => ({
+  [ANNOTATIONS.reapBy]: request.reapBy.toISOString(),
+  [ANNOTATIONS.epoch]: String(request.epoch),
+  [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
+});

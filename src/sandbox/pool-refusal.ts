@@ -1,0 +1,75 @@
+import { parseDuration } from '../crds/duration.ts';
+import type { SandboxPool } from '../crds/sandbox-pool.ts';
+import type { Pod } from '../kube/kinds.ts';
+import { podProblem } from '../kube/pod-state.ts';
+import { isStandby } from './pool-candidates.ts';
+import type { ClaimResult } from './port.ts';
+
+export interface PoolView {
+  /** `namespace/name`, for the message. */
+  readonly where: string;
+  /** Undefined: there is no such pool. */
+  readonly pool: SandboxPool | undefined;
+  /** The pool's standby pods and perhaps others. */
+  readonly pods: readonly Pod[];
+}
+
+export type Refusal = Exclude<ClaimResult, { readonly kind: 'Claimed' }>;
+
+/**
+ * Why a run gets no pod, and whether waiting can change it. `pullPatienceMs` is how long after a pod's creation
+ * an image that cannot be pulled may still turn out well. Pure.
+ */
+export function refuse(
+  { where, pool, pods }: PoolView,
+  wait: { readonly ahead: number; readonly waitedMs: number },
+  limits: { readonly now: Date; readonly pullPatienceMs: number },
+): Refusal {
+  if (pool === undefined) {
+    return {
+      kind: 'Unavailable',
+      message: `SandboxPool ${where} does not exist; create it or point the workflow at another one`,
+    };
+  }
+  if (pool.spec.backend !== 'Pod') {
+    return {
+      kind: 'Unavailable',
+      message: `SandboxPool ${where} has backend ${pool.spec.backend}, which this operator does not serve`,
+    };
+  }
+  const name = pool.metadata.name ?? '';
+  const standby = pods.filter((pod) => isStandby(pod, name) && pod.metadata.deletionTimestamp === undefined);
+  const hopeless = standby.map((pod) => hopelessProblem(pod, limits));
+  const [problem] = hopeless;
+  if (problem !== undefined && hopeless.every((found) => found !== undefined)) {
+    return { kind: 'Unavailable', message: `No sandbox of SandboxPool ${where} can start: ${problem}` };
+  }
+  const timeoutMs = parseDuration(pool.spec.claim.timeout);
+  if (timeoutMs > 0 && wait.waitedMs >= timeoutMs) {
+    return {
+      kind: 'Unavailable',
+      message: `No sandbox of SandboxPool ${where} became free within ${pool.spec.claim.timeout}`,
+    };
+  }
+  if (pool.spec.replicas === 0) {
+    return {
+      kind: 'Waiting',
+      message: `SandboxPool ${where} is scaled to 0 replicas; place ${wait.ahead + 1} in line`,
+    };
+  }
+  return {
+    kind: 'Waiting',
+    message: `No sandbox of SandboxPool ${where} is free; place ${wait.ahead + 1} in line`,
+  };
+}
+
+function hopelessProblem(
+  pod: Pod,
+  limits: { readonly now: Date; readonly pullPatienceMs: number },
+): string | undefined {
+  const problem = podProblem(pod);
+  if (problem === undefined || problem.kind === 'Other') return undefined;
+  const ageMs = limits.now.getTime() - Date.parse(pod.metadata.creationTimestamp ?? '');
+  if (problem.kind === 'Pull' && !(ageMs >= limits.pullPatienceMs)) return undefined;
+  return `${problem.reason}: ${problem.message}`;
+}

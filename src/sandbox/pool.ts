@@ -1,0 +1,185 @@
+import type { Clock } from '../kube/clock.ts';
+import { systemClock } from '../kube/clock.ts';
+import { isKubeError } from '../kube/errors.ts';
+import { POD, type Pod } from '../kube/kinds.ts';
+import { isUsable } from '../kube/pod-state.ts';
+import type { KubeClient } from '../kube/port.ts';
+import { preferred } from './pool-candidates.ts';
+import { type WaitingLine, waitingLine } from './pool-line.ts';
+import { adoptionPatch, claimPatch, epochOf } from './pool-patch.ts';
+import { refuse } from './pool-refusal.ts';
+import { type PoolSupply, poolSupply } from './pool-supply.ts';
+import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from './port.ts';
+
+/** A claimed pod, for whoever makes a Sandbox of it. */
+export interface OpenPodRequest {
+  readonly pod: Pod;
+  readonly namespace: string;
+  readonly name: string;
+  /** Deletes exactly this pod; idempotent. Throws KubeError. */
+  deletePod(): Promise<void>;
+}
+
+export interface PodPoolOptions {
+  readonly kube: KubeClient;
+  readonly openPod: (request: OpenPodRequest) => Sandbox;
+  /**
+   * Pods of a namespace as a cache last saw them; undefined while there is none. It only suggests: the guarded
+   * patch is what decides. Left out: every claim lists.
+   */
+  readonly cachedPods?: (namespace: string) => readonly Pod[] | undefined;
+  readonly clock?: Clock;
+  /** How long after a pod's creation an image that cannot be pulled may still turn out well, default 30 s. */
+  readonly pullPatienceMs?: number;
+}
+
+/**
+ * Sandboxes from the warm pods of a SandboxPool. A claim is one list (does the run own a pod already?) and one
+ * patch that carries the pod's resourceVersion: whoever patches second is refused and takes another pod.
+ */
+export function podPool(options: PodPoolOptions): SandboxProvider {
+  const clock = options.clock ?? systemClock;
+  const claims: Claims = {
+    ...options,
+    clock,
+    supply: poolSupply({ ...options, clock }),
+    line: waitingLine(clock),
+    beingPatched: new Set(),
+  };
+  const ongoing = new Map<string, Promise<ClaimResult>>();
+
+  return {
+    claim(request, signal) {
+      // A run whose controller asks twice at once gets one answer, and one pod.
+      const first = ongoing.get(request.runUid);
+      if (first !== undefined) return first;
+      const claim = claimPod(claims, request, signal).finally(() => ongoing.delete(request.runUid));
+      ongoing.set(request.runUid, claim);
+      return claim;
+    },
+
+    async release(runUid, namespace) {
+      claims.line.leave(runUid);
+      const pods = await claims.supply.owned(runUid, namespace);
+      await Promise.all(pods.map((pod) => deletePod(claims.kube, pod)));
+      return pods.length === 0;
+    },
+  };
+}
+
+interface Claims extends PodPoolOptions {
+  readonly clock: Clock;
+  readonly supply: PoolSupply;
+  readonly line: WaitingLine;
+  /** uids of pods that a claim of this process is patching now: no other need try them. */
+  readonly beingPatched: Set<string>;
+}
+
+/** A round is lost only to another claim that won its pod; so many in a row mean a pool in full motion. */
+const MAX_ROUNDS = 10;
+
+async function claimPod(claims: Claims, request: SandboxRequest, signal?: AbortSignal): Promise<ClaimResult> {
+  const { supply, line, beingPatched } = claims;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    signal?.throwIfAborted();
+    const ahead = line.ahead(request);
+    const free = (await supply.free(request.pool, round > 0)).filter((pod) => !beingPatched.has(uidOf(pod)));
+    const nothing = free.length <= ahead;
+    // A run in line was found to own no pod when it joined, and nobody else claims for it meanwhile.
+    if (!(nothing && line.waits(request))) {
+      const own = await ownPod(claims, request);
+      if (own !== undefined) return claimed(claims, own, request);
+    }
+    if (nothing) return notFree(claims, request, ahead);
+    const pod = preferred(
+      free.filter((candidate) => !beingPatched.has(uidOf(candidate))),
+      request.runUid,
+    );
+    const won = pod && (await tryClaim(claims, pod, request));
+    if (won === undefined) continue;
+    // A holder of an earlier epoch that did not notice its end may have claimed between the list and the patch.
+    const kept = request.epoch > 1 ? ((await ownPod(claims, request)) ?? won) : won;
+    return claimed(claims, kept, request);
+  }
+  return {
+    kind: 'Waiting',
+    message: `Other runs were faster ${MAX_ROUNDS} times in a row at SandboxPool ${whereOf(request)}`,
+  };
+}
+
+/** The run's pod, with this holder's epoch on it; what it owns but cannot use is deleted. */
+async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | undefined> {
+  const { kube, supply } = claims;
+  const pods = await supply.owned(request.runUid, request.pool.namespace);
+  const usable = pods.filter(isUsable);
+  // More than one only after two holders claimed at once: the newer one's stays.
+  const own = usable.toSorted((a, b) => epochOf(b) - epochOf(a))[0];
+  for (const pod of pods) if (pod !== own) await deletePod(kube, pod);
+  if (own === undefined || epochOf(own) === request.epoch) return own;
+  if (epochOf(own) > request.epoch) {
+    throw new Error(
+      `Pod ${own.metadata.name} belongs to epoch ${epochOf(own)} of run ${request.runName}: epoch ${request.epoch} is over`,
+    );
+  }
+  try {
+    return await kube.patch(POD, refOf(own), adoptionPatch(own, request));
+  } catch (error) {
+    // The kubelet wrote its status in between, or the pod went: the next list tells which.
+    if (isKubeError(error, 'Conflict', 'NotFound')) return ownPod(claims, request);
+    throw error;
+  }
+}
+
+/** Undefined when the pod was taken, changed or went: proof that the view was old, never a reason to force it. */
+async function tryClaim(
+  { kube, beingPatched }: Claims,
+  pod: Pod,
+  request: SandboxRequest,
+): Promise<Pod | undefined> {
+  beingPatched.add(uidOf(pod));
+  try {
+    // Without the caller's signal: a patch given up half-way would leave it unknown whether the pod is claimed.
+    return await kube.patch(POD, refOf(pod), claimPatch(pod, request));
+  } catch (error) {
+    if (isKubeError(error, 'Conflict', 'NotFound')) return undefined;
+    throw error;
+  } finally {
+    beingPatched.delete(uidOf(pod));
+  }
+}
+
+async function notFree(claims: Claims, request: SandboxRequest, ahead: number): Promise<ClaimResult> {
+  const { supply, line, clock, pullPatienceMs = 30_000 } = claims;
+  const waitedMs = line.wait(request);
+  const [pool, pods] = await Promise.all([supply.pool(request.pool), supply.standby(request.pool)]);
+  const refusal = refuse(
+    { where: whereOf(request), pool, pods },
+    { ahead, waitedMs },
+    { now: clock.now(), pullPatienceMs },
+  );
+  if (refusal.kind === 'Unavailable') line.leave(request.runUid);
+  return refusal;
+}
+
+function claimed({ kube, line, openPod }: Claims, pod: Pod, request: SandboxRequest): ClaimResult {
+  line.leave(request.runUid);
+  const { namespace, name } = refOf(pod);
+  return {
+    kind: 'Claimed',
+    sandbox: openPod({ pod, namespace, name, deletePod: () => deletePod(kube, pod) }),
+  };
+}
+
+async function deletePod(kube: KubeClient, pod: Pod): Promise<void> {
+  if (pod.metadata.deletionTimestamp !== undefined) return;
+  try {
+    await kube.delete(POD, refOf(pod), { uid: uidOf(pod) });
+  } catch (error) {
+    // Another pod has the name already: the one meant is gone.
+    if (!isKubeError(error, 'Conflict')) throw error;
+  }
+}
+
+const uidOf = (pod: Pod) => pod.metadata.uid ?? '';
+const refOf = ({ metadata }: Pod) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+const whereOf = ({ pool }: SandboxRequest) => `${pool.namespace}/${pool.name}`;
