@@ -1,0 +1,97 @@
+import { diffEntity, mergeRequestEntity, pipelineEntity, projectEntity, userBasic } from '../entities.ts';
+import * as find from '../find.ts';
+import { list, ok, Refusal, type Route } from '../http.ts';
+import { ACCESS } from '../state.ts';
+
+export const paging = { page: 'integer', per_page: 'integer' } as const;
+
+export const mergeRequestRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: 'user',
+    handle: ({ base, token }) =>
+      ok({
+        ...userBasic(base, token.user),
+        bot: token.user.bot,
+        email: `${token.user.username}@example.org`,
+      }),
+  },
+  { method: 'GET', path: 'projects/:id', handle: (call) => ok(projectEntity(call.base, find.project(call))) },
+  {
+    method: 'GET',
+    path: 'projects/:id/merge_requests/:iid',
+    query: {
+      include_diverged_commits_count: 'boolean',
+      include_rebase_in_progress: 'boolean',
+      render_html: 'boolean',
+    },
+    handle: (call) => ok(mergeRequestEntity(call.base, find.mergeRequest(call))),
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/merge_requests/:iid/changes',
+    query: { access_raw_diffs: 'boolean', unidiff: 'boolean' },
+    handle(call) {
+      const mergeRequest = find.mergeRequest(call);
+      return ok({
+        ...mergeRequestEntity(call.base, mergeRequest),
+        changes: mergeRequest.diffs.map(diffEntity),
+        // Reported of real servers: with raw diffs the flag stays false although files are missing.
+        overflow: mergeRequest.overflow && call.query['access_raw_diffs'] !== 'true',
+      });
+    },
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/merge_requests/:iid/diffs',
+    query: { ...paging, unidiff: 'boolean' },
+    handle: (call) => list(find.mergeRequest(call).diffs.map(diffEntity)),
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/merge_requests/:iid/commits',
+    query: paging,
+    handle: (call) =>
+      list(
+        find.mergeRequest(call).commits.map((commit) => ({
+          id: commit.sha,
+          short_id: commit.sha.slice(0, 8),
+          created_at: commit.createdAt,
+          title: commit.title,
+          message: commit.title,
+          author_name: commit.author.name,
+          author_email: `${commit.author.username}@example.org`,
+        })),
+      ),
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/merge_requests/:iid/pipelines',
+    query: paging,
+    handle(call) {
+      const mergeRequest = find.mergeRequest(call);
+      const own = mergeRequest.project.pipelines.filter((pipeline) => pipeline.mergeRequest === mergeRequest);
+      return list(own.map((pipeline) => pipelineEntity(call.base, pipeline)).reverse());
+    },
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/members/all/:user_id',
+    handle(call) {
+      const project = find.project(call);
+      const user = call.state.users.find(({ id }) => id === Number(call.path['user_id']));
+      const level = user === undefined ? undefined : project.members.get(user.id);
+      if (user === undefined || level === undefined || level === ACCESS.none) throw missing();
+      return ok({
+        ...userBasic(call.base, user),
+        access_level: level,
+        created_at: '2026-01-01T00:00:00.000Z',
+        expires_at: null,
+        membership_state: 'active',
+      });
+    },
+  },
+];
+
+/** A missing member is answered without naming what is missing. */
+const missing = () => new Refusal({ status: 404, json: { message: '404 Not found' } });

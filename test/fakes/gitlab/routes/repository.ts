@@ -1,0 +1,53 @@
+import { gzipSync } from 'node:zlib';
+import * as find from '../find.ts';
+import { type Call, notFound, type Route } from '../http.ts';
+import type { FakeProject } from '../state.ts';
+import { tar } from '../tar.ts';
+
+export const repositoryRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: 'projects/:id/repository/files/:file_path/raw',
+    query: { ref: 'string', lfs: 'boolean' },
+    handle(call) {
+      const project = find.projectWithCode(call);
+      const bytes = filesAt(project, call.query['ref'] ?? project.defaultBranch)?.get(
+        call.path['file_path'] ?? '',
+      );
+      if (bytes === undefined) throw notFound('File');
+      return { status: 200, bytes, headers: { 'content-type': 'text/plain; charset=utf-8' } };
+    },
+  },
+  archive('archive'),
+  archive('archive.tar.gz'),
+];
+
+function archive(name: string): Route {
+  return {
+    method: 'GET',
+    path: `projects/:id/repository/${name}`,
+    query: { sha: 'string', path: 'string', include_lfs_blobs: 'boolean' },
+    handle(call: Call) {
+      const project = find.projectWithCode(call);
+      const ref = call.query['sha'] ?? project.defaultBranch;
+      const files = filesAt(project, ref);
+      if (files === undefined) throw notFound('File');
+      const root = `${project.path.replaceAll('/', '-')}-${ref}`;
+      const entries = [...files].map(([path, bytes]) => ({ path: `${root}/${path}`, bytes }));
+      return {
+        status: 200,
+        bytes: gzipSync(tar(entries)),
+        headers: {
+          'content-type': 'application/octet-stream',
+          'content-disposition': `attachment; filename="${root}.tar.gz"`,
+        },
+      };
+    },
+  };
+}
+
+/** A ref is a branch, a commit, or the source branch of a merge request whose head has files. */
+function filesAt(project: FakeProject, ref: string): Map<string, Uint8Array> | undefined {
+  const mergeRequest = [...project.mergeRequests.values()].find(({ sourceBranch }) => sourceBranch === ref);
+  return project.files.get(ref) ?? (mergeRequest ? project.files.get(mergeRequest.sha) : undefined);
+}
