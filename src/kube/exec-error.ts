@@ -57,3 +57,7 @@ export class ExecError extends Error {
     return this.reason === 'Unreachable' || (this.reason === 'Refused' && (this.status ?? 0) >= 429);
   }
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import type { ExecConnection } from './exec-connection.ts';
-import { ExecError } from './exec-error.ts';
+import { ExecError, messageOf } from './exec-error.ts';
 import { EXEC_PROTOCOL, parseKubeStatus, refusal } from './exec-protocol.ts';
 
 export interface ExecTarget {
@@ -39,7 +39,7 @@ export async function openExec(
 ): Promise<WebSocket> {
   signal?.throwIfAborted();
   const where = nameOf(target);
-  const { headers, agent } = await connection.prepare();
+  const { headers, agent } = await prepare(connection, where);
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
   const socket = new WebSocket(execUrl(connection.server, target, streams), EXEC_PROTOCOL, {
@@ -79,6 +79,18 @@ export async function openExec(
   } finally {
     clearTimeout(deadline);
     signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function prepare(connection: ExecConnection, where: string) {
+  try {
+    return await connection.prepare();
+  } catch (cause) {
+    throw new ExecError(
+      'Unreachable',
+      `exec in ${where}: no credentials for the API server: ${messageOf(cause)}`,
+      { cause },
+    );
   }
 }
 

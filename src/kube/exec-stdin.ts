@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { ExecError } from './exec-error.ts';
+import { ExecError, messageOf } from './exec-error.ts';
 import { CHANNEL, closeFrame, stdinFrame } from './exec-protocol.ts';
 
 /** Large enough that the cost per message does not show, small against what may wait. */
@@ -75,7 +75,3 @@ export class StdinPump {
 
 /** A lost connection is told by the socket's close event; a failed send says nothing more. */
 function ignoreSendError(): void {}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

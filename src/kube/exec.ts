@@ -1,6 +1,6 @@
 import type { RawData, WebSocket } from 'ws';
 import type { ExecConnection } from './exec-connection.ts';
-import { ExecError } from './exec-error.ts';
+import { ExecError, messageOf } from './exec-error.ts';
 import { Liveness, type LivenessTiming } from './exec-liveness.ts';
 import { type ExecTarget, nameOf, openExec } from './exec-open.ts';
 import { type ByteSink, OrderedOutput } from './exec-output.ts';
@@ -12,7 +12,7 @@ import {
   parseKubeStatus,
   readFrame,
 } from './exec-protocol.ts';
-import { messageOf, StdinPump } from './exec-stdin.ts';
+import { StdinPump } from './exec-stdin.ts';
 
 export type { ExecTarget } from './exec-open.ts';
 export type { ByteSink } from './exec-output.ts';

@@ -1,0 +1,161 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { KILL_SCRIPT, MARKED_COMMAND, MARKED_FILE } from './kill-script.ts';
+
+/** A length of sleep that names the processes of one test on this machine. */
+const nap = () => `${100_000 + Math.floor(Math.random() * 800_000)}`;
+
+function livingSleeps(seconds: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return words.includes(seconds) && words[0]?.endsWith('sleep') === true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+});
+
+async function startMarked(
+  shell: readonly string[],
+  id: string,
+  command: string,
+  seconds: string,
+  count: number,
+) {
+  const child = spawn(shell[0]!, [...shell.slice(1), '-c', MARKED_COMMAND, 'sh', id, command], {
+    detached: true,
+    stdio: 'ignore',
+  });
+  started.push(child);
+  for (let i = 0; livingSleeps(seconds).length < count && i < 500; i++) await sleep(10);
+  expect(livingSleeps(seconds)).toHaveLength(count);
+  return child;
+}
+
+const shells = [['dash'], ['bash'], ['busybox', 'sh']].filter(
+  ([name]) => spawnSync(name!, ['-c', 'true']).error === undefined,
+);
+
+describe.each(shells.map((shell) => [shell.join(' '), shell] as const))(
+  'the kill script in %s',
+  (_name, shell) => {
+    const kill = (id: string) =>
+      spawnSync(shell[0]!, [...shell.slice(1), '-c', KILL_SCRIPT, 'sh', id], {
+        encoding: 'utf8',
+        timeout: 20_000,
+      });
+
+    it.each([
+      ['the command and its children', (s: string) => `sleep ${s} & sleep ${s}`, 2],
+      ['children of a subshell that has ended', (s: string) => `(sleep ${s} & sleep ${s} &); sleep ${s}`, 3],
+      [
+        'one that took a session of its own',
+        (s: string) => `setsid sleep ${s} & nohup sleep ${s} & sleep ${s}`,
+        3,
+      ],
+      ['one that cleared its environment', (s: string) => `env -i sleep ${s} & sleep ${s}`, 2],
+      [
+        'one that cleared its environment in a session of its own',
+        (s: string) => `env -i setsid sleep ${s} & wait`,
+        1,
+      ],
+    ])('ends %s (BR-34)', async (_what, command, count) => {
+      const seconds = nap();
+      const id = randomUUID();
+      await startMarked(shell, id, command(seconds), seconds, count);
+      const { status, stdout, stderr } = kill(id);
+      expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
+      expect(livingSleeps(seconds)).toEqual([]);
+    });
+
+    it('leaves the processes of another command alone', async () => {
+      const seconds = nap();
+      const id = randomUUID();
+      await startMarked(shell, id, `sleep ${seconds} & sleep ${seconds}`, seconds, 2);
+      expect(kill(randomUUID()).status).toBe(0);
+      expect(livingSleeps(seconds)).toHaveLength(2);
+      kill(id);
+      expect(livingSleeps(seconds)).toEqual([]);
+    });
+
+    it('outruns a command that keeps starting others', async () => {
+      const seconds = nap();
+      const id = randomUUID();
+      const spawner = `i=0; while [ $i -lt 200 ]; do sleep ${seconds} & i=$((i + 1)); sleep 0.01; done`;
+      await startMarked(shell, id, spawner, seconds, 3).catch(() => undefined);
+      expect(kill(id).status).toBe(0);
+      await sleep(100);
+      expect(livingSleeps(seconds)).toEqual([]);
+    });
+  },
+);
+
+describe('a marked command', () => {
+  const run = (command: string) =>
+    spawnSync('sh', ['-c', MARKED_COMMAND, 'sh', 'some-id', command], { encoding: 'utf8' });
+
+  it.each([
+    ['true', 0],
+    ['exit 1', 1],
+    ['/etc/passwd', 126],
+    ['no-such-program', 127],
+    ['exit 137', 137],
+  ])('%j ends with %i', (command, code) => {
+    expect(run(command).status).toBe(code);
+  });
+
+  it('sees its own words untouched and its id', () => {
+    expect(run(`echo "it's $HB_EXEC_ID"  'a  b' \\$HOME`).stdout).toBe("it's some-id a  b $HOME\n");
+  });
+
+  it('may come from a file, which is gone when it runs', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'marked-'));
+    const file = join(folder, "it's");
+    writeFileSync(file, 'echo "$HB_EXEC_ID"; cat; exit 3');
+    const { status, stdout } = spawnSync('sh', ['-c', MARKED_FILE, 'sh', 'some-id', file], {
+      input: 'in',
+      encoding: 'utf8',
+    });
+    expect({ status, stdout, left: existsSync(file) }).toEqual({
+      status: 3,
+      stdout: 'some-id\nin',
+      left: false,
+    });
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('the kill script', () => {
+  it('is not misled by a process whose name looks like a status line', async () => {
+    const seconds = nap();
+    const id = randomUUID();
+    const folder = mkdtempSync(join(tmpdir(), 'kill-'));
+    const link = join(folder, ') Z 1 1 (');
+    const sleepPath = execFileSync('sh', ['-c', 'readlink -f "$(command -v sleep)"'], {
+      encoding: 'utf8',
+    }).trim();
+    execFileSync('cp', [sleepPath, link]);
+    const child = spawn('sh', ['-c', MARKED_COMMAND, 'sh', id, `'${link}' ${seconds}`], {
+      detached: true,
+      stdio: 'ignore',
+    });
+    started.push(child);
+    const ended = new Promise((resolve) => child.on('exit', (_code, signal) => resolve(signal)));
+    await sleep(200);
+    expect(spawnSync('sh', ['-c', KILL_SCRIPT, 'sh', id]).status).toBe(0);
+    expect(await ended).toBe('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+});
