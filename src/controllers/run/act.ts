@@ -104,10 +104,14 @@ function takeHold(context: StepContext): StepResult {
   };
 }
 
-async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout'): Promise<StepResult> {
+async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout' | 'Fenced'): Promise<StepResult> {
   const execution = context.local.executions.get(context.run.metadata.uid ?? '');
-  await execution?.stop(
-    new StopReason(kind, kind === 'Timeout' ? 'The run reached its time limit' : 'The run was cancelled'),
-  );
+  await execution?.stop(new StopReason(kind, STOP_MESSAGES[kind]));
   return {};
 }
+
+const STOP_MESSAGES = {
+  Cancelled: 'The run was cancelled',
+  Timeout: 'The run reached its time limit',
+  Fenced: 'Another replica holds the run now',
+} as const;

@@ -40,7 +40,7 @@ export type Step =
   | { readonly kind: 'ClaimSandbox' }
   | { readonly kind: 'StartLoop' }
   | { readonly kind: 'RecordProgress' }
-  | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Timeout' }
+  | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Timeout' | 'Fenced' }
   | { readonly kind: 'SetOutcome'; readonly reason: RunReason; readonly message: string }
   | { readonly kind: 'TakeResult' }
   | { readonly kind: 'UpdateNote' }
@@ -64,6 +64,7 @@ export function decide(observed: Observed, now: Date): Step {
   if (deleted && !guarded) return { kind: 'Done' };
   if (!guarded) return { kind: 'AddFinalizer' };
   if (!isHeldBySelf(observed)) {
+    if (observed.execution.kind === 'Running') return { kind: 'StopLoop', reason: 'Fenced' };
     if (observed.holderAlive) return { kind: 'Wait', ms: FOREIGN_HOLD_POLL_MS };
     return { kind: 'TakeHold' };
   }

@@ -6,14 +6,10 @@ import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { MergeRequests, NotesFactory } from '../../notes/port.ts';
 import type { SandboxProvider } from '../../sandbox/port.ts';
+import type { Resolved } from '../../settings/references.ts';
 import type { ActionToken } from '../../settings/tokens.ts';
 import type { SourceFactory } from '../../sources/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
-
-/** A reference that could not be resolved is a value: the run says so instead of failing somewhere later. */
-export type Resolved<T> =
-  | { readonly kind: 'Ok'; readonly value: T }
-  | { readonly kind: 'Invalid'; readonly message: string };
 
 export interface RunMetrics {
   ended(run: AgentRun, reason: string): void;

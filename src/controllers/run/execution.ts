@@ -1,28 +1,60 @@
-import type { CheckpointRef, LoopProgress, RunResult } from './result.ts';
+import type { LoopProgress, RunResult } from './result.ts';
+
+/**
+ * Why a loop was stopped from outside. Cancelled and Timeout end the run; Fenced and Shutdown only end this
+ * process's part in it: what the loop returns then is thrown away, since another holder goes on.
+ */
+export class StopReason extends Error {
+  readonly kind: 'Cancelled' | 'Timeout' | 'Fenced' | 'Shutdown';
+
+  constructor(kind: StopReason['kind'], message: string) {
+    super(message);
+    this.kind = kind;
+    // The loop tells a deadline from a cancellation by this name.
+    this.name = kind === 'Timeout' ? 'TimeoutError' : 'StopReason';
+  }
+}
+
+/** Undefined: this loop has no say in how the run ends. */
+export type Work = (
+  signal: AbortSignal,
+  report: (progress: LoopProgress) => void,
+) => Promise<RunResult | undefined>;
 
 /** One agent loop of this process. It never touches the run's status: the reconciler asks and writes. */
 export class Execution {
   readonly #abort = new AbortController();
-  #result: RunResult | undefined;
-  #progress: LoopProgress | undefined;
   readonly #ended: Promise<void>;
+  #state: { kind: 'Running' } | { kind: 'Finished'; result: RunResult } | { kind: 'Discarded' } = {
+    kind: 'Running',
+  };
+  #progress: LoopProgress | undefined;
 
-  constructor(
-    work: (signal: AbortSignal, report: (progress: LoopProgress) => void) => Promise<RunResult>,
-    onChange: () => void,
-  ) {
+  /** `onChange` is called after each report and at the end. `work` does not reject. */
+  constructor(work: Work, onChange: () => void) {
     this.#ended = work(this.#abort.signal, (progress) => {
       this.#progress = progress;
       onChange();
-    }).then((result) => {
-      this.#result = result;
-      onChange();
-    });
+    }).then(
+      (result) => {
+        const reason: unknown = this.#abort.signal.reason;
+        const dropped = reason instanceof StopReason && (reason.kind === 'Fenced' || reason.kind === 'Shutdown');
+        this.#state = dropped || result === undefined ? { kind: 'Discarded' } : { kind: 'Finished', result };
+        onChange();
+      },
+      () => {
+        this.#state = { kind: 'Discarded' };
+        onChange();
+      },
+    );
   }
 
-  /** Undefined while it runs. */
+  get state(): 'Running' | 'Finished' | 'Discarded' {
+    return this.#state.kind;
+  }
+
   get result(): RunResult | undefined {
-    return this.#result;
+    return this.#state.kind === 'Finished' ? this.#state.result : undefined;
   }
 
   /** The newest checkpoint that is safe in the store. */
@@ -35,20 +67,4 @@ export class Execution {
     this.#abort.abort(reason);
     await this.#ended;
   }
-
-  get ended(): Promise<void> {
-    return this.#ended;
-  }
 }
-
-/** Why a loop was stopped from outside; the abort signal's reason. */
-export class StopReason extends Error {
-  override readonly name = 'StopReason';
-  readonly kind: 'Cancelled' | 'Timeout' | 'Fenced' | 'Shutdown';
-  constructor(kind: StopReason['kind'], message: string) {
-    super(message);
-    this.kind = kind;
-  }
-}
-
-export type { CheckpointRef };

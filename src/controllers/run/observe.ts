@@ -48,10 +48,17 @@ export async function observe(
 }
 
 function executionState(local: LocalState, run: AgentRun): ExecutionState {
-  const execution = local.executions.get(run.metadata.uid ?? '');
-  if (execution === undefined) return { kind: 'None' };
-  if (execution.result !== undefined) return { kind: 'Finished' };
-  const newest = execution.progress?.checkpoint.sequence;
-  const recorded = run.status?.checkpoint?.sequence ?? -1;
-  return { kind: 'Running', unrecorded: newest !== undefined && newest > recorded };
+  const uid = run.metadata.uid ?? '';
+  const execution = local.executions.get(uid);
+  if (execution?.state === 'Discarded') local.executions.delete(uid);
+  switch (execution?.state) {
+    case 'Running': {
+      const newest = execution.progress?.checkpoint.sequence;
+      return { kind: 'Running', unrecorded: newest !== undefined && newest > (run.status?.checkpoint?.sequence ?? 0) };
+    }
+    case 'Finished':
+      return { kind: 'Finished' };
+    default:
+      return { kind: 'None' };
+  }
 }

@@ -8,8 +8,10 @@ const Result = z.object({
   version: z.literal(1),
   reason: z.enum(RUN_REASONS),
   message: z.string(),
-  /** Markdown for the note; empty when there is none. */
-  answer: z.string(),
+  /** Markdown for the note. */
+  text: z.string(),
+  /** Whether the text is a report of the model; else it says why there is none. */
+  reported: z.boolean(),
   /** Markdown, cut to fit below the answer. */
   transcriptExcerpt: z.string(),
 });

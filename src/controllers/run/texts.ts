@@ -26,7 +26,7 @@ const FAILURES: Partial<Record<RunReason, string>> = {
 };
 
 /** What replaces the placeholder when there is no answer: that it failed, why, and what to do. */
-export function failureText(reason: RunReason, message: string): string {
+export function failureText(reason: RunReason, text: string): string {
   const headline = FAILURES[reason] ?? 'Hummingbird analysis failed.';
-  return `${headline}\n\nReason: ${reason}. ${message}`;
+  return `${headline}\n\nReason: ${reason}. ${text}`;
 }

@@ -50,10 +50,10 @@ export async function updateNote(context: StepContext): Promise<StepResult> {
   }
   const result = await readResult(context);
   const text =
-    result === undefined || result.answer === ''
-      ? failureText(outcome.reason, outcome.message ?? '')
+    result?.reported !== true
+      ? failureText(outcome.reason, result?.text ?? outcome.message ?? '')
       : resultText({
-          answer: result.answer,
+          answer: result.text,
           reason: outcome.reason,
           message: outcome.message ?? '',
           model: run.status?.model ?? 'unknown',

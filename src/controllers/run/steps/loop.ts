@@ -1,0 +1,243 @@
+import type { LoopEvent } from '../../../agent/loop-events.ts';
+import { type LoopResult, runLoop } from '../../../agent/loop.ts';
+import type { Model, Usage } from '../../../agent/models/port.ts';
+import { systemPrompt } from '../../../agent/prompts.ts';
+import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
+import { createSpillCounter } from '../../../agent/tools/spill.ts';
+import { renderMarkdown } from '../../../agent/transcript.ts';
+import type { AgentRun, AgentRunStatus } from '../../../crds/agent-run.ts';
+import type { RunReason } from '../../../crds/reasons.ts';
+import type { Sandbox } from '../../../sandbox/port.ts';
+import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
+import { Execution } from '../execution.ts';
+import { keepResult, type LoopProgress, type RunResult } from '../result.ts';
+import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
+import { requestOf } from './sandbox.ts';
+
+/** How much of the transcript goes below the answer in the note; all of it is in the session. */
+const NOTE_TRANSCRIPT_CHARS = 20_000;
+/** Longest tool argument or result shown there. */
+const NOTE_FIELD_CHARS = 600;
+
+/** Starts the agent loop of this run in the background, where its newest checkpoint stands. */
+export async function startLoop(context: StepContext): Promise<StepResult> {
+  const { deps, run, local, workflow } = context;
+  const uid = run.metadata.uid ?? '';
+  if (workflow === undefined)
+    return withOutcome(context, 'InvalidSpec', `AgentWorkflow ${run.spec.workflowRef.name} was deleted during the run`);
+  const [model, prompt] = await Promise.all([deps.model(workflow, run.spec.model?.name), deps.prompt(workflow)]);
+  if (model.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', model.message);
+  if (prompt.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', prompt.message);
+  const [tools, resume] = await Promise.all([
+    deps.sources.toolsFor({
+      workflow: { namespace: workflow.metadata.namespace ?? '', name: workflow.metadata.name ?? '' },
+      scope: { ...run.spec.mergeRequest, sha: run.status?.sha ?? '' },
+    }),
+    // A run that never reached the loop has nothing to look for.
+    run.status?.phase === 'Running' ? newestCheckpoint(deps.store, uid) : undefined,
+  ]);
+  const sandbox = local.sandboxes.get(uid);
+  const registry = createRegistry({
+    tools,
+    redact: deps.redact,
+    spillCounter: createSpillCounter(resume?.state.spillCounter ?? 0),
+    ...(sandbox === undefined ? {} : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
+  });
+  const work = (signal: AbortSignal, report: (progress: LoopProgress) => void) =>
+    runToEnd(context, { model: model.value, prompt: prompt.value, registry, resume: resume?.state, signal, report });
+  local.executions.set(uid, new Execution(work, context.wake));
+  deps.events.record(
+    run,
+    'Normal',
+    resume === undefined ? 'LoopStarted' : 'LoopResumed',
+    resume === undefined
+      ? `Asking ${model.value.name}`
+      : `Going on from checkpoint ${resume.ref.sequence} after ${resume.state.iteration} model calls`,
+  );
+  return {
+    status: nextStatus(context, { phase: 'Running' }, {
+      type: 'Succeeded',
+      status: 'Unknown',
+      reason: 'Running',
+      message: `${model.value.name} is at work`,
+    }),
+  };
+}
+
+/** Writes what the loop has reported since the last look. */
+export function recordProgress(context: StepContext): StepResult {
+  const progress = executionOf(context)?.progress;
+  return progress === undefined ? {} : { status: nextStatus(context, { phase: 'Running', ...statusOf(progress) }) };
+}
+
+/** Makes the loop's end the run's outcome: stored first, so that a restarted operator tells the same one. */
+export async function takeResult(context: StepContext): Promise<StepResult> {
+  const { deps, run } = context;
+  const uid = run.metadata.uid ?? '';
+  const execution = executionOf(context);
+  const result = execution?.result;
+  if (execution === undefined || result === undefined) return {};
+  const progress = execution.progress === undefined ? {} : statusOf(execution.progress);
+  try {
+    const kept = await keepResult(deps.store, uid, result);
+    const { key, sha256, bytes } = kept;
+    const { reason, message } = kept.result;
+    return withOutcome(context, reason, message, {
+      ...progress,
+      outcome: { key, sha256, bytes, reason, message, time: deps.clock.now().toISOString() },
+    });
+  } catch (error) {
+    // The note is worth more than the record: go on with what this process holds.
+    deps.log.warn({ run: run.metadata.name, err: error }, 'the result could not be stored; reporting it from memory');
+    deps.events.record(run, 'Warning', 'ResultNotStored', `${deps.store.location}: ${messageOf(error)}`);
+    return withOutcome(context, result.reason, result.message, progress);
+  }
+}
+
+interface LoopInput {
+  readonly model: Model;
+  readonly prompt: string;
+  readonly registry: ToolRegistry;
+  readonly resume: unknown;
+  readonly signal: AbortSignal;
+  readonly report: (progress: LoopProgress) => void;
+}
+
+async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
+  const { deps, run, effective } = context;
+  const { model, registry, report } = input;
+  const uid = run.metadata.uid ?? '';
+  let fenced = false;
+  const end = await runLoop({
+    model,
+    system: systemPrompt({
+      workflow: input.prompt,
+      toolNotes: registry.notes(),
+      hasSandbox: registry.sandbox !== undefined,
+      continuation: false,
+    }),
+    contents: [model.makeUserContent(firstMessage(run))],
+    tools: registry,
+    limits: {
+      maxIterations: effective.maxIterations,
+      contextTokens: effective.contextTokens,
+      ...(effective.budgetUsd === undefined ? {} : { budgetUsd: effective.budgetUsd }),
+    },
+    signal: input.signal,
+    redact: deps.redact,
+    sink: (event) => tell(context, event),
+    ...(input.resume === undefined ? {} : { resume: input.resume }),
+    checkpoint: async (state) => {
+      try {
+        const checkpoint = await saveCheckpoint(deps.store, uid, state);
+        report({
+          checkpoint,
+          iterations: state.iteration,
+          toolCalls: state.toolCalls,
+          usage: countsOf(state.usage),
+          costUSD: state.costUsd === undefined ? undefined : money(state.costUsd),
+        });
+      } catch (error) {
+        fenced = error instanceof FencedError;
+        if (fenced) throw error;
+        // A store that is down must not cost the answer: a restart would repeat more, that is all.
+        deps.log.warn({ run: run.metadata.name, sequence: state.sequence, err: error }, 'checkpoint was not saved');
+        deps.events.record(run, 'Warning', 'CheckpointNotSaved', `${deps.store.location}: ${messageOf(error)}`);
+      }
+    },
+  });
+  return fenced ? undefined : resultOf(context, end);
+}
+
+function firstMessage(run: AgentRun): string {
+  const { project, iid } = run.spec.mergeRequest;
+  const { kind, user, eventId } = run.spec.trigger;
+  const event = { project, iid, sha: run.status?.sha, trigger: { kind, user, eventId }, request: run.spec.message };
+  return JSON.stringify(event, null, 2);
+}
+
+/** A sandbox that was lost on the way becomes a fresh one, not a lost run. */
+async function anotherSandbox(context: StepContext, signal: AbortSignal): Promise<Sandbox | undefined> {
+  const { deps, run, local, effective } = context;
+  const { pool } = effective;
+  if (pool === undefined) return undefined;
+  deps.events.record(run, 'Warning', 'SandboxLost', 'The sandbox went away during the run; claiming another one');
+  for (;;) {
+    signal.throwIfAborted();
+    const claimed = await deps.sandboxes.claim(requestOf(context, pool), signal);
+    if (claimed.kind === 'Unavailable') return undefined;
+    if (claimed.kind === 'Claimed') {
+      await claimed.sandbox.start(signal);
+      local.sandboxes.set(run.metadata.uid ?? '', claimed.sandbox);
+      return claimed.sandbox;
+    }
+    await new Promise<void>((resolve) => deps.clock.after(500, resolve));
+  }
+}
+
+function tell({ deps, run }: StepContext, event: LoopEvent): void {
+  deps.log.debug({ run: run.metadata.name, event }, 'loop');
+  if (event.type === 'ModelRetry') deps.events.record(run, 'Warning', 'ModelRetry', `Attempt ${event.attempt}: ${event.message}`);
+}
+
+function resultOf({ run, deps }: StepContext, end: LoopResult): RunResult {
+  const { project, iid } = run.spec.mergeRequest;
+  const reported = end.kind === 'Answered' || end.kind === 'Partial';
+  const reason = reasonOf(end);
+  const entries = [...end.transcript];
+  const excerpt = renderMarkdown({ title: `${project}!${iid}`, facts: {} }, entries, {
+    maxFieldChars: NOTE_FIELD_CHARS,
+    maxChars: NOTE_TRANSCRIPT_CHARS,
+  });
+  return {
+    version: 1,
+    reason,
+    message: deps.redact(messageFor(end, reason)).slice(0, 1000),
+    text: end.text,
+    reported,
+    transcriptExcerpt: reported ? excerpt : '',
+  };
+}
+
+function reasonOf({ kind, reason }: LoopResult): RunReason {
+  if (kind === 'Answered') return 'Succeeded';
+  switch (reason) {
+    case 'budget':
+      return 'BudgetExceeded';
+    case 'modelError':
+      return 'ModelError';
+    case 'cancelled':
+      return 'Cancelled';
+    case 'timeout':
+      return 'Timeout';
+    default:
+      if (kind === 'Partial') return 'Partial';
+      return kind === 'NoAnswer' ? 'ModelNoAnswer' : 'ModelError';
+  }
+}
+
+function messageFor(end: LoopResult, reason: RunReason): string {
+  const calls = `${end.iterations} model call${end.iterations === 1 ? '' : 's'}`;
+  if (reason === 'Succeeded') return `Answered after ${calls}`;
+  return end.detail ?? `Ended by ${end.reason} after ${calls}`;
+}
+
+function statusOf(progress: LoopProgress): Partial<AgentRunStatus> {
+  const { checkpoint, iterations, toolCalls, usage, costUSD } = progress;
+  return { checkpoint, iterations, toolCalls, usage, ...(costUSD === undefined ? {} : { costUSD }) };
+}
+
+const countsOf = (usage: Usage): LoopProgress['usage'] => ({
+  input: usage.inputTokens,
+  output: usage.outputTokens,
+  cacheRead: usage.cacheReadTokens,
+  cacheWrite: usage.cacheWriteTokens,
+});
+
+/** Six places: a cached call can cost less than a hundredth of a cent. */
+const money = (usd: number): string => usd.toFixed(6).replace(/\.?0+$/, '');
+
+const executionOf = ({ local, run }: StepContext): Execution | undefined =>
+  local.executions.get(run.metadata.uid ?? '');
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
