@@ -18,7 +18,7 @@ export interface InformerOptions<T extends KubeObject> {
   /** Every object is listed and told again this often, default 10 minutes; 0 never. */
   readonly resyncMs?: number;
   /**
-   * The server is asked to end each watch after this many seconds (default 6), and the next one goes on from
+   * The server is asked to end each watch after this many seconds (default 5), and the next one goes on from
    * where it ended. A watch that is silent `watchGraceMs` (default 2 s) longer is dead. Their sum is the bound
    * within which a silent watch is noticed: see docs/adr/0002.
    */
@@ -68,7 +68,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
   const random = options.random ?? Math.random;
   const logger = options.logger ?? silentLogger;
   const resyncMs = options.resyncMs ?? 600_000;
-  const watchSeconds = options.watchSeconds ?? 6;
+  const watchSeconds = options.watchSeconds ?? 5;
   const watchGraceMs = options.watchGraceMs ?? 2_000;
   const maxBackoffMs = options.maxBackoffMs ?? 4_000;
 

@@ -24,7 +24,12 @@ export interface ObjectList<T extends KubeObject> {
 export type Patch =
   | { readonly type: 'merge'; readonly body: unknown }
   | { readonly type: 'json'; readonly body: readonly JsonPatchOp[] }
-  | { readonly type: 'apply'; readonly body: unknown; readonly fieldManager: string; readonly force?: boolean };
+  | {
+      readonly type: 'apply';
+      readonly body: unknown;
+      readonly fieldManager: string;
+      readonly force?: boolean;
+    };
 
 export type JsonPatchOp =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
@@ -47,13 +52,30 @@ export interface CallOptions {
  */
 export interface KubeClient {
   /** Undefined on 404. */
-  get<T extends KubeObject>(kind: ResourceKind<T>, ref: ObjectRef, options?: CallOptions): Promise<T | undefined>;
+  get<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    ref: ObjectRef,
+    options?: CallOptions,
+  ): Promise<T | undefined>;
   /** One page. */
-  list<T extends KubeObject>(kind: ResourceKind<T>, query: ListOptions, options?: CallOptions): Promise<ObjectList<T>>;
+  list<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    query: ListOptions,
+    options?: CallOptions,
+  ): Promise<ObjectList<T>>;
   create<T extends KubeObject>(kind: ResourceKind<T>, object: T, options?: CallOptions): Promise<T>;
   /** Needs `metadata.resourceVersion`; a stale one is refused with reason `Conflict`. */
-  replace<T extends KubeObject>(kind: ResourceKind<T>, object: T, options?: CallOptions & { readonly subresource?: 'status' }): Promise<T>;
-  patch<T extends KubeObject>(kind: ResourceKind<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & { readonly subresource?: 'status' | 'scale' }): Promise<T>;
+  replace<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    object: T,
+    options?: CallOptions & { readonly subresource?: 'status' },
+  ): Promise<T>;
+  patch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options?: CallOptions & { readonly subresource?: 'status' | 'scale' },
+  ): Promise<T>;
   /** False when there was nothing to delete. */
   delete(kind: ResourceKind, ref: ObjectRef, options?: DeleteOptions & CallOptions): Promise<boolean>;
 }
@@ -61,7 +83,12 @@ export interface KubeClient {
 export interface EventTarget {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name?: string; readonly namespace?: string; readonly uid?: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+  };
 }
 
 /** Kubernetes Events; never throws, a failed write is logged (an Event is a story, not a record). */
