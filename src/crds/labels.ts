@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LABELS } from './meta.ts';
 
 /** Values of labels have at most 63 characters; names of most objects may have 253. */
 const MAX_LABEL_VALUE = 63;
@@ -25,3 +26,9 @@ export function labelSelector(labels: Readonly<Record<string, string>>): string 
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
 }
+
+/** Labels of a SandboxPool's sandboxes that nobody has claimed; also what its Deployment selects. */
+export const standbyLabels = (pool: string): Readonly<Record<string, string>> => ({
+  [LABELS.pool]: labelValue(pool),
+  [LABELS.role]: 'standby',
+});

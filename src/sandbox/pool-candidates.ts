@@ -1,13 +1,7 @@
-import { labelValue } from '../crds/labels.ts';
+import { standbyLabels } from '../crds/labels.ts';
 import { LABELS } from '../crds/meta.ts';
 import type { Pod } from '../kube/kinds.ts';
 import { isUsable } from '../kube/pod-state.ts';
-
-/** Labels of a pool's pods that nobody has claimed; also what the pool's Deployment selects. */
-export const standbyLabels = (pool: string): Readonly<Record<string, string>> => ({
-  [LABELS.pool]: labelValue(pool),
-  [LABELS.role]: 'standby',
-});
 
 export function isStandby(pod: Pod, pool: string): boolean {
   return Object.entries(standbyLabels(pool)).every(([name, value]) => pod.metadata.labels?.[name] === value);

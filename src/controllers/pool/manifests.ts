@@ -1,0 +1,121 @@
+import { labelSelector, labelValue, standbyLabels } from '../../crds/labels.ts';
+import { API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
+import type { SandboxPool, SandboxPoolSpec } from '../../crds/sandbox-pool.ts';
+import type { Container, Deployment, NetworkPolicy, PodSpec } from '../../kube/kinds.ts';
+
+export type PodSettings = NonNullable<SandboxPoolSpec['pod']>;
+
+/** For the scale subresource. */
+export const standbySelector = (pool: SandboxPool): string => labelSelector(standbyLabels(nameOf(pool)));
+
+/** Name of what the pool owns: its own, shortened to what a label and so a pod's name can hold. */
+export const ownedName = (pool: SandboxPool): string => labelValue(nameOf(pool)).toLowerCase();
+
+/** Keeps `spec.replicas` pods standing by: a claimed one no longer matches and is replaced. */
+export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deployment {
+  const labels = standbyLabels(nameOf(pool));
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: metadataFor(pool),
+    spec: {
+      replicas: pool.spec.replicas,
+      selector: { matchLabels: labels },
+      // During a roll-out as many stand by as before: the new one comes first.
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      revisionHistoryLimit: 2,
+      template: {
+        metadata: { labels: { ...labels, [LABELS.managedBy]: MANAGED_BY } },
+        spec: podSpec(settings),
+      },
+    },
+  };
+}
+
+/** No traffic in either direction for every pod of the pool, standing by or claimed. */
+export function networkPolicyFor(pool: SandboxPool): NetworkPolicy {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: metadataFor(pool),
+    spec: {
+      podSelector: { matchLabels: { [LABELS.pool]: labelValue(nameOf(pool)) } },
+      policyTypes: ['Egress', 'Ingress'],
+      egress: [],
+      ingress: [],
+    },
+  };
+}
+
+export function ownerReference(pool: SandboxPool): OwnerReference {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SandboxPool',
+    name: nameOf(pool),
+    uid: pool.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+function metadataFor(pool: SandboxPool): Deployment['metadata'] {
+  return {
+    name: ownedName(pool),
+    namespace: pool.metadata.namespace ?? '',
+    labels: { [LABELS.managedBy]: MANAGED_BY, [LABELS.pool]: labelValue(nameOf(pool)) },
+    ownerReferences: [ownerReference(pool)],
+  };
+}
+
+/**
+ * Passes Pod Security `restricted`. No runAsUser: OpenShift assigns one, elsewhere the image's applies. No
+ * activeDeadlineSeconds: it counts from the pod's creation, and would end pods that merely stood by.
+ */
+function podSpec(settings: PodSettings): PodSpec {
+  const { runtimeClassName, nodeSelector, tolerations, imagePullSecrets } = settings;
+  return {
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    restartPolicy: 'Always',
+    // `sleep` as process 1 ignores SIGTERM. Not 0: the object would vanish while its processes still run.
+    terminationGracePeriodSeconds: 1,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [container(settings)],
+    volumes: [{ name: 'workspace', emptyDir: { sizeLimit: String(settings.workspace.sizeLimit) } }],
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+    ...(tolerations === undefined ? {} : { tolerations }),
+    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
+  };
+}
+
+function container({ image, imagePullPolicy, resources = DEFAULT_RESOURCES }: PodSettings): Container {
+  return {
+    name: 'sandbox',
+    image,
+    imagePullPolicy: imagePullPolicy ?? 'IfNotPresent',
+    command: ['sleep', 'infinity'],
+    workingDir: '/tmp',
+    resources: {
+      ...(resources.requests === undefined ? {} : { requests: quantities(resources.requests) }),
+      ...(resources.limits === undefined ? {} : { limits: quantities(resources.limits) }),
+    },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [{ name: 'workspace', mountPath: '/tmp' }],
+  };
+}
+
+/** What the field's description promises when it is left out. */
+const DEFAULT_RESOURCES: NonNullable<PodSettings['resources']> = {
+  requests: { cpu: '100m', memory: '256Mi' },
+  limits: { cpu: '1', memory: '1Gi' },
+};
+
+const quantities = (values: Readonly<Record<string, string | number>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+
+const nameOf = (pool: SandboxPool): string => pool.metadata.name ?? '';

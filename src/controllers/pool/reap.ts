@@ -1,0 +1,87 @@
+import { AGENT_RUNS } from '../../crds/agent-run.ts';
+import { labelSelector } from '../../crds/labels.ts';
+import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
+import { isTerminal } from '../../crds/reasons.ts';
+import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { POD, type Pod } from '../../kube/kinds.ts';
+import { errorFields, type Logger, silentLogger } from '../../kube/log.ts';
+import type { EventRecorder, KubeClient } from '../../kube/port.ts';
+import { type RunState, reapReason } from './reap-reason.ts';
+
+export interface ReaperOptions {
+  readonly kube: KubeClient;
+  readonly events: EventRecorder;
+  /** Where sandboxes run; also of pools that exist no more. */
+  readonly namespaces: readonly string[];
+  /** Default 15 s. */
+  readonly intervalMs?: number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+/** Reaps until the signal is aborted. Never rejects. */
+export async function runReaper(options: ReaperOptions, signal: AbortSignal): Promise<void> {
+  const { clock = systemClock, logger = silentLogger, intervalMs = 15_000 } = options;
+  while (!signal.aborted) {
+    try {
+      await reapOnce(options, signal);
+    } catch (error) {
+      if (!signal.aborted) logger.warn(errorFields(error), 'sandboxes not reaped; trying again');
+    }
+    await sleep(clock, intervalMs, signal);
+  }
+}
+
+/**
+ * One pass over the claimed pods. Everything that leads to a deletion is read from the API server just before,
+ * and the deletion names the pod's uid and resourceVersion: a pod that changed meanwhile stays.
+ * Returns the names of the pods that were deleted. Throws KubeError.
+ */
+export async function reapOnce(options: ReaperOptions, signal?: AbortSignal): Promise<readonly string[]> {
+  const { kube, events, clock = systemClock, logger = silentLogger } = options;
+  const reaped: string[] = [];
+  for (const namespace of options.namespaces) {
+    // The pool's label too, so that a role of somebody else's is never taken for ours.
+    const selector = `${labelSelector({ [LABELS.role]: 'active' })},${LABELS.pool}`;
+    const { items } = await kube.list(POD, { namespace, labelSelector: selector }, signal && { signal });
+    for (const pod of items) {
+      const reason = reapReason(pod, await runStateOf(kube, pod), clock.now());
+      if (reason === undefined || !(await deleted(kube, pod))) continue;
+      const { name = '' } = pod.metadata;
+      reaped.push(name);
+      logger.info(
+        { pod: `${namespace}/${name}`, reason: reason.reason },
+        `sandbox reaped: ${reason.message}`,
+      );
+      events.record(pod, 'Normal', reason.reason, reason.message);
+    }
+  }
+  return reaped;
+}
+
+async function runStateOf(kube: KubeClient, pod: Pod): Promise<RunState> {
+  const [namespace, name, ...rest] = pod.metadata.annotations?.[ANNOTATIONS.runName]?.split('/') ?? [];
+  if (!namespace || !name || rest.length > 0) return 'Unknown';
+  try {
+    // A list, since a GET's 404 also means that the API server does not serve the kind (yet).
+    const { items } = await kube.list(AGENT_RUNS, { namespace, fieldSelector: `metadata.name=${name}` });
+    const run = items.find(({ metadata }) => metadata.uid === pod.metadata.labels?.[LABELS.run]);
+    if (run === undefined) return 'Gone';
+    return isTerminal(run.status?.phase) ? 'Ended' : 'Live';
+  } catch (error) {
+    if (isKubeError(error)) return 'Unknown';
+    throw error;
+  }
+}
+
+/** False when the pod had gone or changed. */
+async function deleted(kube: KubeClient, { metadata }: Pod): Promise<boolean> {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
+  try {
+    return await kube.delete(POD, { namespace, name }, { uid, resourceVersion });
+  } catch (error) {
+    if (isKubeError(error, 'Conflict')) return false;
+    throw error;
+  }
+}
