@@ -2,11 +2,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { basename, join, resolve } from 'node:path';
 import { type Binaries, ensureBinaries } from './binaries.ts';
 import { attachControlPlane, type ControlPlane, startControlPlane } from './control-plane.ts';
-import { pauseFirewall, resumeFirewall, startFirewall } from './firewall.ts';
-import { ensureImages } from './image.ts';
+import { pauseFirewall, resumeFirewall, startFirewall, waitFirewall } from './firewall.ts';
+import { ensureImages, type ImageArchives } from './image.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
+import { withLock } from './lock.ts';
 import { createMachine, destroyMachine, readMachine } from './machine.ts';
-import { importImage, startContainerd, startKubelet, waitNodeReady } from './node.ts';
+import { importImage, startContainerd, startKubelet, waitNodeReady, waitNodeRegistered } from './node.ts';
 import { ensurePackages } from './packages.ts';
 import { clusterDir, clustersRoot, type Log } from './paths.ts';
 import { processesOf } from './processes.ts';
@@ -61,7 +62,20 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await ensurePackages(log);
   const binaries = await ensureBinaries(log);
   const images = await ensureImages(log);
-  await removeCluster(stateDir);
+  return locked(stateDir, log, async () => {
+    await remove(stateDir);
+    return start(name, stateDir, binaries, images, firewall, log);
+  });
+}
+
+async function start(
+  name: string,
+  stateDir: string,
+  binaries: Binaries,
+  images: ImageArchives,
+  firewall: boolean,
+  log: Log,
+): Promise<Cluster> {
   mkdirSync(join(stateDir, 'log'), { recursive: true, mode: 0o700 });
   writeFileSync(join(stateDir, stateFile), JSON.stringify({ name }));
   const processes = processesOf(stateDir);
@@ -77,11 +91,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       }),
     ]);
     await startKubelet(machine, nodeName, stateDir, binaries, processes);
+    await waitNodeRegistered(controlPlane.access, nodeName, processes);
     if (firewall) await startFirewall(machine, nodeName, controlPlane.access, stateDir, binaries, processes);
     await waitNodeReady(controlPlane.access, nodeName, processes);
+    if (firewall) await waitFirewall(machine, processes);
     return clusterOn(stateDir, binaries);
   } catch (error) {
-    await removeCluster(stateDir).catch((left: unknown) => log(`cleaning up: ${String(left)}`));
+    await remove(stateDir).catch((left: unknown) => log(`cleaning up: ${String(left)}`));
     throw error;
   }
 }
@@ -90,13 +106,19 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 export async function attachCluster(stateDir: string, log: Log = () => {}): Promise<Cluster> {
   const directory = resolve(stateDir);
   if (!existsSync(join(directory, stateFile)) || !processesOf(directory).alive('kubelet')) {
-    throw new Error(`no running cluster in ${directory}: start one with "node hack/cluster/main.ts up --name ${basename(directory)}"`);
+    throw new Error(
+      `no running cluster in ${directory}: start one with "node hack/cluster/main.ts up --name ${basename(directory)}"`,
+    );
   }
   return clusterOn(directory, await ensureBinaries(log));
 }
 
 /** Ends whatever of a cluster still exists, from its state directory alone, and removes the directory. */
-export async function removeCluster(stateDir: string): Promise<void> {
+export async function removeCluster(stateDir: string, log: Log = () => {}): Promise<void> {
+  if (existsSync(stateDir)) await locked(resolve(stateDir), log, () => remove(resolve(stateDir)));
+}
+
+async function remove(stateDir: string): Promise<void> {
   const file = join(stateDir, stateFile);
   if (!existsSync(file)) return;
   const { name }: { name: string } = JSON.parse(readFileSync(file, 'utf8'));
@@ -118,13 +140,22 @@ export function listClusters(): readonly { name: string; stateDir: string; runni
     .map((cluster) => ({ ...cluster, running: processesOf(cluster.stateDir).alive('kubelet') }));
 }
 
+/** One process at a time starts or ends the cluster of a directory. */
+function locked<T>(stateDir: string, log: Log, work: () => Promise<T>): Promise<T> {
+  return withLock(`${stateDir}.lock`, `the cluster in ${stateDir}`, log, work);
+}
+
 function clusterOn(stateDir: string, binaries: Binaries): Cluster {
   const { name }: { name: string } = JSON.parse(readFileSync(join(stateDir, stateFile), 'utf8'));
   const machine = readMachine(stateDir);
   const controlPlane = attachControlPlane(stateDir, binaries);
   const { processes, server, caData, kubeconfigPath } = controlPlane;
+  // kubectl keeps what it discovered in the home directory unless told where else.
+  const cache = join(stateDir, 'kubectl-cache');
+  const asAdministrator = [binaries.kubectl, `--kubeconfig=${kubeconfigPath}`, `--cache-dir=${cache}`];
+  const directly = { HTTPS_PROXY: undefined, https_proxy: undefined };
   const kubectl = (args: readonly string[], stdin?: string) =>
-    run([binaries.kubectl, `--kubeconfig=${kubeconfigPath}`, ...args], stdin === undefined ? {} : { stdin });
+    run([...asAdministrator, ...args], { env: directly, ...(stdin === undefined ? {} : { stdin }) });
   const serviceAccountToken = async (namespace: string, account: string) =>
     (await kubectl(['create', 'token', account, `--namespace=${namespace}`, '--duration=24h'])).trim();
   return {
@@ -141,7 +172,7 @@ function clusterOn(stateDir: string, binaries: Binaries): Cluster {
     kubectl,
     loadImage: (archive) => importImage(machine, resolve(archive)),
     pauseFirewall: () => pauseFirewall(machine, processes),
-    resumeFirewall: () => resumeFirewall(processes),
+    resumeFirewall: () => resumeFirewall(machine, processes),
     serviceAccountToken,
     async kubeconfigFor(namespace, serviceAccount) {
       const token = await serviceAccountToken(namespace, serviceAccount);

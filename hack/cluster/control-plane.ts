@@ -10,7 +10,7 @@ import { asKubeconfigData, createAuthority, createSigningKey } from './pki.ts';
 import { type Processes, processesOf } from './processes.ts';
 
 export interface ControlPlaneOptions {
-  /** Emptied first; must not hold a running cluster. */
+  /** Data, keys and tokens in it are replaced; must not hold a running cluster. */
   readonly stateDir: string;
   readonly log: Log;
   /** Also run controller-manager and scheduler. Without them nothing creates ServiceAccounts, so their admission is off. */
@@ -19,6 +19,8 @@ export interface ControlPlaneOptions {
   readonly address?: string;
   /** The node that kubelet.kubeconfig is for. */
   readonly node?: { readonly name: string; readonly address: string };
+  /** Whether the kernel ends it together with the process that started it; by default so when it has no node. */
+  readonly dieWithParent?: boolean;
 }
 
 /** What is written down about a control plane; enough to use it again from another process. */
@@ -27,6 +29,8 @@ export interface ControlPlaneState {
   readonly etcd: string;
   readonly address: string;
   readonly controllers: boolean;
+  /** Put before every command line. */
+  readonly wrapper: readonly string[];
 }
 
 /** etcd and kube-apiserver (and the controllers) as processes of this machine. */
@@ -70,17 +74,20 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const { log, controllers, address = '127.0.0.1', node } = options;
   const stateDir = resolve(options.stateDir);
   const binaries = await ensureBinaries(log);
-  for (const entry of ['etcd', 'pki', 'log', stateFile])
+  for (const entry of ['etcd', 'pki', stateFile])
     rmSync(join(stateDir, entry), { recursive: true, force: true });
   mkdirSync(join(stateDir, 'log'), { recursive: true, mode: 0o700 });
   const processes = processesOf(stateDir);
   const [clientPort, peerPort, securePort] = await freePorts(3, address);
   const etcd = `http://127.0.0.1:${clientPort}`;
-  const state: ControlPlaneState = { server: `https://${address}:${securePort}`, etcd, address, controllers };
+  const dieWithParent = options.dieWithParent ?? node === undefined;
+  const wrapper = dieWithParent ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
+  const server = `https://${address}:${securePort}`;
+  const state: ControlPlaneState = { server, etcd, address, controllers, wrapper };
 
   // The data is thrown away with the cluster, so etcd need not wait for the disk.
   await processes.start('etcd', [
-    binaries.etcd,
+    ...[...wrapper, binaries.etcd],
     `--data-dir=${join(stateDir, 'etcd')}`,
     `--listen-client-urls=${etcd}`,
     `--advertise-client-urls=${etcd}`,
@@ -93,7 +100,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const plane = attachControlPlane(stateDir, binaries);
   try {
     await waitReady(plane.access, processes, 'kube-apiserver');
-    if (controllers) await startControllers(plane, binaries);
+    if (controllers) await startControllers(plane, binaries, wrapper);
   } catch (error) {
     await plane.stop();
     throw error;
@@ -163,11 +170,15 @@ export function attachControlPlane(stateDir: string, binaries: Binaries): Contro
   };
 }
 
-async function startControllers(plane: ControlPlane, binaries: Binaries): Promise<void> {
+async function startControllers(
+  plane: ControlPlane,
+  binaries: Binaries,
+  wrapper: readonly string[],
+): Promise<void> {
   const { processes, stateDir } = plane;
   const common = ['--leader-elect=false', '--secure-port=0', '--kube-api-qps=200', '--kube-api-burst=400'];
   await processes.start('kube-controller-manager', [
-    binaries['kube-controller-manager'],
+    ...[...wrapper, binaries['kube-controller-manager']],
     `--kubeconfig=${join(stateDir, 'controller-manager.kubeconfig')}`,
     `--service-account-private-key-file=${join(stateDir, 'pki/service-accounts.key')}`,
     `--root-ca-file=${join(stateDir, 'pki/ca.crt')}`,
@@ -175,7 +186,7 @@ async function startControllers(plane: ControlPlane, binaries: Binaries): Promis
     ...common,
   ]);
   await processes.start('kube-scheduler', [
-    binaries['kube-scheduler'],
+    ...[...wrapper, binaries['kube-scheduler']],
     `--kubeconfig=${join(stateDir, 'scheduler.kubeconfig')}`,
     ...common,
   ]);
@@ -200,7 +211,7 @@ function apiserverArguments(
 ): readonly string[] {
   const pki = (name: string) => join(stateDir, 'pki', name);
   return [
-    binaries['kube-apiserver'],
+    ...[...state.wrapper, binaries['kube-apiserver']],
     `--etcd-servers=${state.etcd}`,
     `--bind-address=${state.address}`,
     `--secure-port=${port}`,

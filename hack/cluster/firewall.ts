@@ -1,12 +1,15 @@
 import { join } from 'node:path';
-import { apiRequest, type ApiAccess } from './api.ts';
+import { type ApiAccess, apiRequest, waitUntil } from './api.ts';
 import type { Binaries } from './binaries.ts';
 import { inMachine, type Machine } from './machine.ts';
 import type { Processes } from './processes.ts';
 
 const role = 'kube-router';
 
-/** Starts what enforces NetworkPolicy, with rights to read what it needs and no more. */
+/**
+ * Starts what enforces NetworkPolicy, with rights to read what it needs and no more. It ends at once when its Node
+ * object does not exist yet.
+ */
 export async function startFirewall(
   machine: Machine,
   nodeName: string,
@@ -42,8 +45,22 @@ export async function pauseFirewall(machine: Machine, processes: Processes): Pro
   await inMachine(machine, ['ipset', 'destroy']);
 }
 
-export async function resumeFirewall(processes: Processes): Promise<void> {
+/** Starts it again and waits until it filters. */
+export async function resumeFirewall(machine: Machine, processes: Processes): Promise<void> {
   await processes.restart(role);
+  await waitFirewall(machine, processes);
+}
+
+/** Waits until its rules stand in the machine's tables: policies that exist by then are enforced. */
+export async function waitFirewall(machine: Machine, processes: Processes): Promise<void> {
+  await waitUntil(
+    async () => {
+      if (!processes.alive(role)) throw new Error(`${role} ended; its log says:\n${processes.logTail(role)}`);
+      return (await inMachine(machine, ['iptables', '-w', '-S'])).includes('-A FORWARD');
+    },
+    30_000,
+    () => `${role} made no rules in 30 s; its log says:\n${processes.logTail(role)}`,
+  );
 }
 
 async function grantReading(access: ApiAccess): Promise<void> {
@@ -52,7 +69,8 @@ async function grantReading(access: ApiAccess): Promise<void> {
   const create = async (kind: string, body: object) => {
     const path = `/apis/rbac.authorization.k8s.io/v1/${kind}`;
     const answer = await apiRequest(access, path, { method: 'POST', body });
-    if (answer.status >= 300 && answer.status !== 409) throw new Error(`${kind} ${name}: ${answer.status} ${answer.body}`);
+    if (answer.status >= 300 && answer.status !== 409)
+      throw new Error(`${kind} ${name}: ${answer.status} ${answer.body}`);
   };
   await create('clusterroles', {
     metadata: { name },

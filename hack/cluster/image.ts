@@ -26,7 +26,8 @@ const sandboxPackages = [
 ];
 
 /** Packages that the others need for their installation scripts, which never run here. */
-const installersOnly = /\/(debconf|dpkg|init-system-helpers|usrmerge|perl[^/_]*|libperl[^/_]*|lib[^/_]*-perl|udev)_[^/]*$/;
+const installersOnly =
+  /\/(debconf|dpkg|init-system-helpers|usrmerge|perl[^/_]*|libperl[^/_]*|lib[^/_]*-perl|udev)_[^/]*$/;
 
 const sandboxConfig: ImageConfig = {
   User: '65532:65532',
@@ -82,17 +83,24 @@ function writePause(path: string, busybox: string): void {
     { kind: 'file', name: 'bin/busybox', mode: 0o755, content: fileBytes(busybox) },
     { kind: 'symlink', name: 'bin/sleep', target: 'busybox' },
   ];
-  writeImage(path, pauseImage, { Env: ['PATH=/bin'], Entrypoint: ['/bin/sleep', '2147483647'], User: '65535:65535' }, files);
+  writeImage(
+    path,
+    pauseImage,
+    { Env: ['PATH=/bin'], Entrypoint: ['/bin/sleep', '2147483647'], User: '65535:65535' },
+    files,
+  );
 }
 
 /** What the packages' own scripts would have done, as far as a sandbox needs it. */
 async function finishSandbox(root: string): Promise<void> {
   const link = (name: string, target: string) => {
-    if (lstatSync(join(root, name), { throwIfNoEntry: false }) === undefined) symlinkSync(target, join(root, name));
+    if (lstatSync(join(root, name), { throwIfNoEntry: false }) === undefined)
+      symlinkSync(target, join(root, name));
   };
   link('usr/bin/awk', 'mawk');
   link('usr/bin/sh', 'dash');
-  for (const directory of ['etc', 'tmp', 'proc', 'sys', 'dev', 'root']) mkdirSync(join(root, directory), { recursive: true });
+  for (const directory of ['etc', 'tmp', 'proc', 'sys', 'dev', 'root'])
+    mkdirSync(join(root, directory), { recursive: true });
   for (const [name, content] of Object.entries(accounts)) writeFileSync(join(root, 'etc', name), content);
   // A read-only root never gets compiled Python, which doubles the start of every script; hashes instead of
   // times in the compiled files keep the image reproducible.
@@ -117,4 +125,3 @@ function unneeded(path: string): boolean {
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
-

@@ -30,7 +30,9 @@ const initRole = 'machine';
 export async function createMachine(name: string, stateDir: string, processes: Processes): Promise<Machine> {
   for (const hidden of ['/run/', '/var/log/', '/var/lib/cni/']) {
     if (stateDir.startsWith(hidden)) {
-      throw new Error(`the cluster's state cannot be in ${hidden}, which its node replaces: set XDG_CACHE_HOME`);
+      throw new Error(
+        `the cluster's state cannot be in ${hidden}, which its node replaces: set XDG_CACHE_HOME`,
+      );
     }
   }
   const cniState = join(stateDir, 'cni');
@@ -40,16 +42,30 @@ export async function createMachine(name: string, stateDir: string, processes: P
   // The CNI plugins' cache has a fixed place; the node mounts its own folder over it.
   mkdirSync('/var/lib/cni', { recursive: true });
   await loadModules();
-  const outer = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
-  const initPid = await processes.start(initRole, [...outer, '--', '/bin/sh', '-c', initScript, 'init', cniState, ready], {
-    forks: true,
-  });
+  const outer = [
+    'unshare',
+    '--mount',
+    '--net',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    '--propagation',
+    'private',
+  ];
+  const initPid = await processes.start(
+    initRole,
+    [...outer, '--', '/bin/sh', '-c', initScript, 'init', cniState, ready],
+    {
+      forks: true,
+    },
+  );
   await waitUntil(
     () => existsSync(ready) || !processes.alive(initRole),
     10_000,
     () => `the node's namespaces are not ready after 10 s; log:\n${processes.logTail(initRole)}`,
   );
-  if (!processes.alive(initRole)) throw new Error(`no namespaces for the node:\n${processes.logTail(initRole)}`);
+  if (!processes.alive(initRole))
+    throw new Error(`no namespaces for the node:\n${processes.logTail(initRole)}`);
   const cable = await plugCable(name, initPid);
   const machine: Machine = { initPid, ...cable, cgroup: `/hummingbird-${name}` };
   createCgroup(machine.cgroup);
@@ -139,5 +155,6 @@ function linkName(name: string): string {
 
 /** Built in or already loaded on most machines; where one is really missing, what needs it says so itself. */
 async function loadModules(): Promise<void> {
-  for (const module of ['overlay', 'br_netfilter', 'ip_set']) await run(['modprobe', '-q', module]).catch(() => {});
+  for (const module of ['overlay', 'br_netfilter', 'ip_set'])
+    await run(['modprobe', '-q', module]).catch(() => {});
 }

@@ -17,7 +17,8 @@ try {
   await command(positionals[0]);
 } catch (error) {
   console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
-  if (error instanceof Error && error.cause instanceof Error) console.error(`because: ${error.cause.message}`);
+  if (error instanceof Error && error.cause instanceof Error)
+    console.error(`because: ${error.cause.message}`);
   process.exitCode = 1;
 }
 
@@ -25,8 +26,18 @@ async function command(word: string | undefined): Promise<void> {
   const { name, firewall } = values;
   if (word === 'up') {
     const startedAt = performance.now();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        console.error(
+          `interrupted; "node hack/cluster/main.ts down --name ${name}" removes what was started`,
+        );
+        process.exit(130);
+      });
+    }
     const cluster = await startCluster({ name, firewall, log: (line) => console.error(line) });
-    console.error(`cluster "${name}" is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s; use it with:`);
+    console.error(
+      `cluster "${name}" is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s; use it with:`,
+    );
     console.log(`export KUBECONFIG=${cluster.kubeconfigPath}`);
   } else if (word === 'down') {
     await removeCluster(clusterDir(name));

@@ -11,7 +11,11 @@ export const pauseImage = 'hummingbird.test/pause:1';
 export const sandboxImage = 'hummingbird.test/sandbox:1';
 
 /** Starts the machine's containerd and returns when it answers. /run is the machine's own, so sockets are at their usual places. */
-export async function startContainerd(machine: Machine, stateDir: string, processes: Processes): Promise<void> {
+export async function startContainerd(
+  machine: Machine,
+  stateDir: string,
+  processes: Processes,
+): Promise<void> {
   const config = join(stateDir, 'containerd.toml');
   const cniConfig = join(stateDir, 'cni.conf.d');
   mkdirSync(cniConfig, { recursive: true });
@@ -20,8 +24,12 @@ export async function startContainerd(machine: Machine, stateDir: string, proces
   await processes.start('containerd', ['containerd', '--config', config], { inside: machine.initPid });
   await waitUntil(
     () => {
-      if (!processes.alive('containerd')) throw new Error(`containerd ended:\n${processes.logTail('containerd')}`);
-      return inMachine(machine, ['ctr', 'version']).then(() => true, () => false);
+      if (!processes.alive('containerd'))
+        throw new Error(`containerd ended:\n${processes.logTail('containerd')}`);
+      return inMachine(machine, ['ctr', 'version']).then(
+        () => true,
+        () => false,
+      );
     },
     30_000,
     () => `containerd does not answer after 30 s; its log says:\n${processes.logTail('containerd')}`,
@@ -57,21 +65,48 @@ export async function startKubelet(
   );
 }
 
-export async function waitNodeReady(access: ApiAccess, nodeName: string, processes: Processes): Promise<void> {
-  await waitUntil(
-    async () => {
-      if (!processes.alive('kubelet')) throw new Error(`kubelet ended; its log says:\n${processes.logTail('kubelet')}`);
-      const answer = await apiRequest(access, `/api/v1/nodes/${nodeName}`).catch(() => undefined);
-      return answer?.status === 200 && isReady(JSON.parse(answer.body));
-    },
-    60_000,
-    () => `node ${nodeName} is not Ready after 60 s; kubelet's log says:\n${processes.logTail('kubelet')}`,
-  );
+/** Waits until kubelet has made its Node object. */
+export async function waitNodeRegistered(
+  access: ApiAccess,
+  nodeName: string,
+  processes: Processes,
+): Promise<void> {
+  await waitForNode(access, nodeName, processes, 'registered', () => true);
 }
 
-function isReady(node: { status?: { conditions?: { type: string; status: string }[] } }): boolean {
-  const ready = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
-  return ready === true;
+/** Waits until the node takes pods. */
+export async function waitNodeReady(
+  access: ApiAccess,
+  nodeName: string,
+  processes: Processes,
+): Promise<void> {
+  await waitForNode(access, nodeName, processes, 'Ready', (node) => {
+    const ready = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+    return ready === true;
+  });
+}
+
+interface NodeObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+async function waitForNode(
+  access: ApiAccess,
+  nodeName: string,
+  processes: Processes,
+  what: string,
+  condition: (node: NodeObject) => boolean,
+): Promise<void> {
+  await waitUntil(
+    async () => {
+      if (!processes.alive('kubelet'))
+        throw new Error(`kubelet ended; its log says:\n${processes.logTail('kubelet')}`);
+      const answer = await apiRequest(access, `/api/v1/nodes/${nodeName}`).catch(() => undefined);
+      return answer?.status === 200 && condition(JSON.parse(answer.body));
+    },
+    60_000,
+    () => `node ${nodeName} is not ${what} after 60 s; kubelet's log says:\n${processes.logTail('kubelet')}`,
+  );
 }
 
 function containerdConfig(stateDir: string, cniConfig: string): string {

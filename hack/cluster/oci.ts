@@ -34,10 +34,17 @@ export function writeImage(
     mediaType: manifestType,
     config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...configBlob.descriptor },
     layers: [
-      { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: `sha256:${layer.sha256}`, size: layer.size },
+      {
+        mediaType: 'application/vnd.oci.image.layer.v1.tar',
+        digest: `sha256:${layer.sha256}`,
+        size: layer.size,
+      },
     ],
   });
-  const annotations = { 'io.containerd.image.name': reference, 'org.opencontainers.image.ref.name': reference };
+  const annotations = {
+    'io.containerd.image.name': reference,
+    'org.opencontainers.image.ref.name': reference,
+  };
   const index = jsonBlob({
     schemaVersion: 2,
     manifests: [{ mediaType: manifestType, ...manifest.descriptor, annotations }],

@@ -62,7 +62,11 @@ export function processesOf(stateDir: string): Processes {
   };
   const logFile = (role: string) => join(stateDir, 'log', `${role}.log`);
 
-  const start = async (role: string, argv: readonly string[], options: StartOptions = {}): Promise<number> => {
+  const start = async (
+    role: string,
+    argv: readonly string[],
+    options: StartOptions = {},
+  ): Promise<number> => {
     const { inside, forks } = options;
     const entered =
       inside === undefined ? argv : ['nsenter', '-t', String(inside), '-m', '-n', '-p', '--', ...argv];
@@ -155,7 +159,11 @@ async function spawnDetached(argv: readonly string[], logPath: string): Promise<
   if (command === undefined) throw new Error('no command given');
   const fd = openSync(logPath, 'a', 0o600);
   try {
-    const child = spawn(command, args, { detached: true, stdio: ['ignore', fd, fd] });
+    const child = spawn(command, args, {
+      detached: true,
+      stdio: ['ignore', fd, fd],
+      env: withoutProxies(process.env),
+    });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', (error) => reject(new Error(`${command}: ${error.message}`, { cause: error })));
@@ -166,6 +174,11 @@ async function spawnDetached(argv: readonly string[], logPath: string): Promise<
   } finally {
     closeSync(fd);
   }
+}
+
+/** Everything here talks to addresses of this machine; a proxy for the internet would only be in the way. */
+export function withoutProxies(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/_proxy$/i.test(name)));
 }
 
 async function onlyChild(parent: number): Promise<number | undefined> {

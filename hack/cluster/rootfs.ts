@@ -26,7 +26,9 @@ export async function downloadPackages(
 ): Promise<readonly string[]> {
   if (!existsSync(directory)) {
     if (!present('apt-get') || !present('dpkg-deb')) {
-      throw new Error('the sandbox image is made of Debian packages: apt-get and dpkg-deb are missing on this machine');
+      throw new Error(
+        'the sandbox image is made of Debian packages: apt-get and dpkg-deb are missing on this machine',
+      );
     }
     log('downloading the Debian packages of the sandbox image, once (some 30 MB)');
     const work = `${directory}.partial`;

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 
 export interface RunOptions {
   readonly cwd?: string;
+  /** Added to the environment; undefined takes a variable away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly stdin?: string | Uint8Array;
   /** Each line of stderr as it comes. */

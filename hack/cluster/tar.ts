@@ -57,7 +57,8 @@ function writeContent(content: FileContent, write: (bytes: Uint8Array) => void):
 function headersOf(entry: TarEntry): Uint8Array[] {
   const target = entry.kind === 'symlink' ? entry.target : '';
   const name = entry.kind === 'directory' ? `${entry.name}/` : entry.name;
-  const records = (fits(name) ? '' : paxRecord('path', name)) + (fits(target) ? '' : paxRecord('linkpath', target));
+  const records =
+    (fits(name) ? '' : paxRecord('path', name)) + (fits(target) ? '' : paxRecord('linkpath', target));
   const type = { file: '0', symlink: '2', directory: '5' }[entry.kind];
   const mode = entry.kind === 'symlink' ? 0o777 : entry.mode;
   const own = block({ name, target, mode, type, size: entry.kind === 'file' ? sizeOf(entry.content) : 0 });
