@@ -97,7 +97,10 @@ export class ModelError extends Error {
   /** The provider's own wish (Retry-After, RetryInfo), in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: { retryable: boolean; status?: number; retryAfterMs?: number; cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { retryable: boolean; status?: number; retryAfterMs?: number; cause?: unknown },
+  ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;
     this.status = options.status;

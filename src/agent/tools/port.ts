@@ -29,7 +29,9 @@ export interface ToolContext {
 export interface Tool {
   readonly definition: ToolDefinition;
   /** Returns the parsed arguments, or a message that tells the model what to mend. */
-  parse(args: unknown): { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly message: string };
+  parse(
+    args: unknown,
+  ): { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly message: string };
   run(args: unknown, context: ToolContext): Promise<ToolOutput>;
   /** Merged into every answer of this tool (inline, spilled, fetched). */
   readonly responseMetadata?: Readonly<Record<string, string>>;

@@ -1,0 +1,107 @@
+import { Buffer } from 'node:buffer';
+import { SCRATCH, SPILL_DIR } from '../../sandbox/port.ts';
+import { CUT_MARGIN_BYTES, HEAD_BYTES, MAX_INLINE_BYTES, TAIL_BYTES } from './spill.ts';
+
+/** Longest command that travels as an argument: Linux takes 128 KiB per argument, and the API server's URL less. */
+export const MAX_INLINE_COMMAND_BYTES = 32 * 1024;
+
+export interface CapturedStream {
+  readonly bytes: number;
+  readonly lines: number;
+  /** The whole stream when it is at most MAX_INLINE_BYTES, else HEAD_BYTES and a margin. */
+  readonly head: Uint8Array;
+  /** TAIL_BYTES and a margin; empty when `head` is the whole stream. */
+  readonly tail: Uint8Array;
+  /** True when the file was kept in the sandbox. */
+  readonly kept: boolean;
+}
+
+export interface CapturedRun {
+  /** Undefined in a report made after a timeout. */
+  readonly exitCode: number | undefined;
+  readonly stdout: CapturedStream;
+  readonly stderr: CapturedStream;
+}
+
+export interface CaptureFiles {
+  /** Random: tells our own frame from anything else on the exec's output. */
+  readonly nonce: string;
+  readonly stdoutFile: string;
+  readonly stderrFile: string;
+}
+
+/**
+ * Runs the model's command with both outputs going to files in the sandbox, then reports sizes and previews in
+ * one small frame on stdout. So the operator's memory does not depend on what a command prints. Files rather
+ * than pipes: a background process that keeps its output open does not hold up the answer.
+ */
+export function captureScript(command: string, files: CaptureFiles): { script: string; stdin?: Uint8Array } {
+  const long = Buffer.byteLength(command) > MAX_INLINE_COMMAND_BYTES;
+  const commandFile = `${SPILL_DIR}/.command-${files.nonce}`;
+  const run = long ? `sh ${quote(commandFile)}` : `sh -c ${quote(command)}`;
+  const script = [
+    `mkdir -p ${quote(SPILL_DIR)} && cd ${quote(SCRATCH)} || exit 125`,
+    ...(long ? [`cat > ${quote(commandFile)} || exit 125`] : []),
+    `${run} >${quote(files.stdoutFile)} 2>${quote(files.stderrFile)} </dev/null`,
+    'status=$?',
+    ...(long ? [`rm -f ${quote(commandFile)}`] : []),
+    reportScript(files),
+  ].join('\n');
+  return long ? { script, stdin: Buffer.from(command) } : { script };
+}
+
+/** The report alone, for what a command had written when its time was up. */
+export function reportScript({ nonce, stdoutFile, stderrFile }: CaptureFiles): string {
+  const window = { head: HEAD_BYTES + CUT_MARGIN_BYTES, tail: TAIL_BYTES + CUT_MARGIN_BYTES };
+  return `encode() { base64 | tr -d '\\n'; echo; }
+report() {
+  [ -f "$2" ] || : >"$2"
+  size=$(wc -c <"$2"); lines=$(wc -l <"$2")
+  echo "$1 $((size)) $((lines))"
+  if [ "$size" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$2" | encode; echo; rm -f "$2"
+  else head -c ${window.head} "$2" | encode; tail -c ${window.tail} "$2" | encode; fi
+}
+echo "begin ${nonce} \${status:--}"
+report stdout ${quote(stdoutFile)}
+report stderr ${quote(stderrFile)}
+echo "end ${nonce}"`;
+}
+
+/** Undefined when the text is not exactly one frame with this nonce. */
+export function parseReport(output: Uint8Array, nonce: string): CapturedRun | undefined {
+  const lines = Buffer.from(output).toString('latin1').split('\n');
+  const begin = lines.findIndex((line) => line.startsWith(`begin ${nonce} `));
+  const [start, outLine, outHead, outTail, errLine, errHead, errTail, end, ...rest] = lines.slice(begin);
+  if (begin < 0 || end !== `end ${nonce}` || rest.join('') !== '') return undefined;
+  const status = /^begin \S+ (-|\d{1,3})$/.exec(start ?? '')?.[1];
+  const stdout = parseStream('stdout', outLine, outHead, outTail);
+  const stderr = parseStream('stderr', errLine, errHead, errTail);
+  if (status === undefined || !stdout || !stderr) return undefined;
+  return { exitCode: status === '-' ? undefined : Number(status), stdout, stderr };
+}
+
+/** For `sh`: between single quotes nothing is special but the quote itself. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function parseStream(
+  name: string,
+  counts: string | undefined,
+  head: string | undefined,
+  tail: string | undefined,
+): CapturedStream | undefined {
+  const match = new RegExp(`^${name} (\\d{1,16}) (\\d{1,16})$`).exec(counts ?? '');
+  if (!match || head === undefined || tail === undefined || !BASE64.test(head) || !BASE64.test(tail))
+    return undefined;
+  const bytes = Number(match[1]);
+  return {
+    bytes,
+    lines: Number(match[2]),
+    head: Buffer.from(head, 'base64'),
+    tail: Buffer.from(tail, 'base64'),
+    kept: bytes > MAX_INLINE_BYTES,
+  };
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
