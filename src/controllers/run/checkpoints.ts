@@ -11,7 +11,11 @@ export class FencedError extends Error {
  * The run's conversation as immutable numbered objects. Writing a number that exists fails, which is what
  * keeps two holders from going on side by side where the store enforces `If-None-Match`.
  */
-export async function saveCheckpoint(store: ObjectStore, runUid: string, state: Checkpoint): Promise<CheckpointRef> {
+export async function saveCheckpoint(
+  store: ObjectStore,
+  runUid: string,
+  state: Checkpoint,
+): Promise<CheckpointRef> {
   const key = `${prefix(runUid)}${String(state.sequence).padStart(6, '0')}.json`;
   const body = Buffer.from(JSON.stringify(state));
   const put = await store.put(key, body, { ifNoneMatch: true, contentType: 'application/json' });

@@ -12,7 +12,8 @@ import type { SourceFactory } from '../../sources/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
 
 export interface RunMetrics {
-  ended(run: AgentRun, reason: string): void;
+  /** Called once per run; `tookSeconds` is absent for a run that was never taken up. */
+  ended(run: AgentRun, reason: string, tookSeconds: number | undefined): void;
   step(kind: string, seconds: number): void;
 }
 

@@ -38,7 +38,8 @@ export class Execution {
     }).then(
       (result) => {
         const reason: unknown = this.#abort.signal.reason;
-        const dropped = reason instanceof StopReason && (reason.kind === 'Fenced' || reason.kind === 'Shutdown');
+        const dropped =
+          reason instanceof StopReason && (reason.kind === 'Fenced' || reason.kind === 'Shutdown');
         this.#state = dropped || result === undefined ? { kind: 'Discarded' } : { kind: 'Finished', result };
         onChange();
       },

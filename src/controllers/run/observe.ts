@@ -54,7 +54,10 @@ function executionState(local: LocalState, run: AgentRun): ExecutionState {
   switch (execution?.state) {
     case 'Running': {
       const newest = execution.progress?.checkpoint.sequence;
-      return { kind: 'Running', unrecorded: newest !== undefined && newest > (run.status?.checkpoint?.sequence ?? 0) };
+      return {
+        kind: 'Running',
+        unrecorded: newest !== undefined && newest > (run.status?.checkpoint?.sequence ?? 0),
+      };
     }
     case 'Finished':
       return { kind: 'Finished' };

@@ -34,7 +34,6 @@ export function finish(context: StepContext): StepResult {
   const now = deps.clock.now();
   const phase = phaseOf(outcome.reason);
   local.executions.delete(run.metadata.uid ?? '');
-  deps.metrics.ended(run, outcome.reason);
   deps.events.record(
     run,
     phase === 'Failed' ? 'Warning' : 'Normal',
@@ -42,13 +41,15 @@ export function finish(context: StepContext): StepResult {
     outcome.message ?? phase,
   );
   const start = run.status?.startTime;
+  const tookMs = start === undefined ? undefined : now.getTime() - Date.parse(start);
+  deps.metrics.ended(run, outcome.reason, tookMs === undefined ? undefined : tookMs / 1000);
   return {
     status: nextStatus(
       context,
       {
         phase,
         completionTime: now.toISOString(),
-        ...(start === undefined ? {} : { duration: formatDuration(now.getTime() - Date.parse(start)) }),
+        ...(tookMs === undefined ? {} : { duration: formatDuration(tookMs) }),
       },
       {
         type: 'Succeeded',

@@ -1,5 +1,5 @@
-import type { LoopEvent } from '../../../agent/loop-events.ts';
 import { type LoopResult, runLoop } from '../../../agent/loop.ts';
+import type { LoopEvent } from '../../../agent/loop-events.ts';
 import type { Model, Usage } from '../../../agent/models/port.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
 import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
@@ -24,8 +24,15 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
   const { deps, run, local, workflow } = context;
   const uid = run.metadata.uid ?? '';
   if (workflow === undefined)
-    return withOutcome(context, 'InvalidSpec', `AgentWorkflow ${run.spec.workflowRef.name} was deleted during the run`);
-  const [model, prompt] = await Promise.all([deps.model(workflow, run.spec.model?.name), deps.prompt(workflow)]);
+    return withOutcome(
+      context,
+      'InvalidSpec',
+      `AgentWorkflow ${run.spec.workflowRef.name} was deleted during the run`,
+    );
+  const [model, prompt] = await Promise.all([
+    deps.model(workflow, run.spec.model?.name),
+    deps.prompt(workflow),
+  ]);
   if (model.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', model.message);
   if (prompt.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', prompt.message);
   const [tools, resume] = await Promise.all([
@@ -41,10 +48,19 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
     tools,
     redact: deps.redact,
     spillCounter: createSpillCounter(resume?.state.spillCounter ?? 0),
-    ...(sandbox === undefined ? {} : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
+    ...(sandbox === undefined
+      ? {}
+      : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
   });
   const work = (signal: AbortSignal, report: (progress: LoopProgress) => void) =>
-    runToEnd(context, { model: model.value, prompt: prompt.value, registry, resume: resume?.state, signal, report });
+    runToEnd(context, {
+      model: model.value,
+      prompt: prompt.value,
+      registry,
+      resume: resume?.state,
+      signal,
+      report,
+    });
   local.executions.set(uid, new Execution(work, context.wake));
   deps.events.record(
     run,
@@ -55,19 +71,25 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
       : `Going on from checkpoint ${resume.ref.sequence} after ${resume.state.iteration} model calls`,
   );
   return {
-    status: nextStatus(context, { phase: 'Running' }, {
-      type: 'Succeeded',
-      status: 'Unknown',
-      reason: 'Running',
-      message: `${model.value.name} is at work`,
-    }),
+    status: nextStatus(
+      context,
+      { phase: 'Running' },
+      {
+        type: 'Succeeded',
+        status: 'Unknown',
+        reason: 'Running',
+        message: `${model.value.name} is at work`,
+      },
+    ),
   };
 }
 
 /** Writes what the loop has reported since the last look. */
 export function recordProgress(context: StepContext): StepResult {
   const progress = executionOf(context)?.progress;
-  return progress === undefined ? {} : { status: nextStatus(context, { phase: 'Running', ...statusOf(progress) }) };
+  return progress === undefined
+    ? {}
+    : { status: nextStatus(context, { phase: 'Running', ...statusOf(progress) }) };
 }
 
 /** Makes the loop's end the run's outcome: stored first, so that a restarted operator tells the same one. */
@@ -88,7 +110,10 @@ export async function takeResult(context: StepContext): Promise<StepResult> {
     });
   } catch (error) {
     // The note is worth more than the record: go on with what this process holds.
-    deps.log.warn({ run: run.metadata.name, err: error }, 'the result could not be stored; reporting it from memory');
+    deps.log.warn(
+      { run: run.metadata.name, err: error },
+      'the result could not be stored; reporting it from memory',
+    );
     deps.events.record(run, 'Warning', 'ResultNotStored', `${deps.store.location}: ${messageOf(error)}`);
     return withOutcome(context, result.reason, result.message, progress);
   }
@@ -141,8 +166,16 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
         fenced = error instanceof FencedError;
         if (fenced) throw error;
         // A store that is down must not cost the answer: a restart would repeat more, that is all.
-        deps.log.warn({ run: run.metadata.name, sequence: state.sequence, err: error }, 'checkpoint was not saved');
-        deps.events.record(run, 'Warning', 'CheckpointNotSaved', `${deps.store.location}: ${messageOf(error)}`);
+        deps.log.warn(
+          { run: run.metadata.name, sequence: state.sequence, err: error },
+          'checkpoint was not saved',
+        );
+        deps.events.record(
+          run,
+          'Warning',
+          'CheckpointNotSaved',
+          `${deps.store.location}: ${messageOf(error)}`,
+        );
       }
     },
   });
@@ -152,7 +185,13 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
 function firstMessage(run: AgentRun): string {
   const { project, iid } = run.spec.mergeRequest;
   const { kind, user, eventId } = run.spec.trigger;
-  const event = { project, iid, sha: run.status?.sha, trigger: { kind, user, eventId }, request: run.spec.message };
+  const event = {
+    project,
+    iid,
+    sha: run.status?.sha,
+    trigger: { kind, user, eventId },
+    request: run.spec.message,
+  };
   return JSON.stringify(event, null, 2);
 }
 
@@ -161,7 +200,12 @@ async function anotherSandbox(context: StepContext, signal: AbortSignal): Promis
   const { deps, run, local, effective } = context;
   const { pool } = effective;
   if (pool === undefined) return undefined;
-  deps.events.record(run, 'Warning', 'SandboxLost', 'The sandbox went away during the run; claiming another one');
+  deps.events.record(
+    run,
+    'Warning',
+    'SandboxLost',
+    'The sandbox went away during the run; claiming another one',
+  );
   for (;;) {
     signal.throwIfAborted();
     const claimed = await deps.sandboxes.claim(requestOf(context, pool), signal);
@@ -177,7 +221,8 @@ async function anotherSandbox(context: StepContext, signal: AbortSignal): Promis
 
 function tell({ deps, run }: StepContext, event: LoopEvent): void {
   deps.log.debug({ run: run.metadata.name, event }, 'loop');
-  if (event.type === 'ModelRetry') deps.events.record(run, 'Warning', 'ModelRetry', `Attempt ${event.attempt}: ${event.message}`);
+  if (event.type === 'ModelRetry')
+    deps.events.record(run, 'Warning', 'ModelRetry', `Attempt ${event.attempt}: ${event.message}`);
 }
 
 function resultOf({ run, deps }: StepContext, end: LoopResult): RunResult {
