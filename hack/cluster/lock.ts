@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from './paths.ts';
-import { isAlive, startTicksOf } from './processes.ts';
+import { isAlive, startOf } from './processes.ts';
 
 /**
  * Runs `work` while holding the lock file, so that two processes never build the same thing at once.
@@ -24,7 +24,7 @@ export async function withLock<T>(path: string, what: string, log: Log, work: ()
 
 function tryLock(path: string): boolean {
   const mine = `${path}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, startTicks: startTicksOf(process.pid) ?? '' }));
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) ?? '' }));
   try {
     // link(2) fails when the name exists, and the file is complete the moment it appears.
     linkSync(mine, path);
@@ -53,9 +53,9 @@ function takeAway(path: string): void {
 function ownerAlive(path: string): boolean {
   try {
     const owner: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    if (typeof owner !== 'object' || owner === null || !('pid' in owner) || !('startTicks' in owner))
+    if (typeof owner !== 'object' || owner === null || !('pid' in owner) || !('startedAt' in owner))
       return false;
-    return isAlive({ pid: Number(owner.pid), startTicks: String(owner.startTicks) });
+    return isAlive({ pid: Number(owner.pid), startedAt: String(owner.startedAt) });
   } catch {
     return false;
   }

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Log } from './paths.ts';
-import { run } from './run.ts';
+import { run, toolPath } from './run.ts';
 
 /** What the node needs from the machine: a command in PATH (or one of several files), and the Debian package that has it. */
 const needs: readonly { readonly anyOf: readonly string[]; readonly package: string }[] = [
@@ -57,8 +57,9 @@ export async function ensurePackages(log: Log): Promise<void> {
 /** Whether a command is in PATH, or the file exists for an absolute path. */
 export function present(command: string): boolean {
   if (command.startsWith('/')) return existsSync(command);
-  const path = `${process.env['PATH'] ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`;
-  return path.split(delimiter).some((directory) => existsSync(join(directory, command)));
+  return toolPath()
+    .split(delimiter)
+    .some((directory) => existsSync(join(directory, command)));
 }
 
 /**

@@ -10,13 +10,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { toolPath } from './run.ts';
 
 /** A background process as written down in the state directory, so that any later process can find and end it. */
 export interface ProcessRecord {
   readonly role: string;
   readonly pid: number;
-  /** Start time in clock ticks since boot: with the pid it names one process for ever. */
-  readonly startTicks: string;
+  /** Boot and start time within it: with the pid they name one process for ever. */
+  readonly startedAt: string;
   readonly argv: readonly string[];
 }
 
@@ -73,11 +74,11 @@ export function processesOf(stateDir: string): Processes {
     const outer = await spawnDetached(entered, logFile(role));
     // nsenter stays outside the process namespace and forks: the process that matters is its child.
     const pid = inside === undefined && !forks ? outer : await onlyChild(outer);
-    const startTicks = pid === undefined ? undefined : startTicksOf(pid);
-    if (pid === undefined || startTicks === undefined) {
+    const startedAt = pid === undefined ? undefined : startOf(pid);
+    if (pid === undefined || startedAt === undefined) {
       throw new Error(`${role} ended at once; its log says:\n${tail(logFile(role))}`);
     }
-    save({ role, pid, startTicks, argv, options });
+    save({ role, pid, startedAt, argv, options });
     return pid;
   };
   const alive = (role: string) => isAlive(load()[role]);
@@ -119,16 +120,21 @@ export function processesOf(stateDir: string): Processes {
 }
 
 /** Whether the recorded process still runs: same pid, same start time, not a zombie. */
-export function isAlive(record: Pick<ProcessRecord, 'pid' | 'startTicks'> | undefined): boolean {
-  return record !== undefined && startTicksOf(record.pid) === record.startTicks;
+export function isAlive(record: Pick<ProcessRecord, 'pid' | 'startedAt'> | undefined): boolean {
+  return record !== undefined && startOf(record.pid) === record.startedAt;
 }
 
-/** Start time in ticks since boot, or undefined for a process that ended. */
-export function startTicksOf(pid: number): string | undefined {
+/** Boot id and start time in clock ticks since that boot, or undefined for a process that ended. */
+export function startOf(pid: number): string | undefined {
   const stat = statOf(pid);
   // A zombie with more than one thread still has threads that hold sockets and files.
   const ended = stat === undefined || stat.state === 'X' || (stat.state === 'Z' && stat.threads <= 1);
-  return ended ? undefined : stat.startTicks;
+  return ended ? undefined : `${bootId()}+${stat.startTicks}`;
+}
+
+/** A pid and a start time may both come back after a restart of the machine; its boot id does not. */
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
 interface ProcessStat {
@@ -162,7 +168,7 @@ async function spawnDetached(argv: readonly string[], logPath: string): Promise<
     const child = spawn(command, args, {
       detached: true,
       stdio: ['ignore', fd, fd],
-      env: withoutProxies(process.env),
+      env: daemonEnvironment(),
     });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
@@ -177,8 +183,9 @@ async function spawnDetached(argv: readonly string[], logPath: string): Promise<
 }
 
 /** Everything here talks to addresses of this machine; a proxy for the internet would only be in the way. */
-export function withoutProxies(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/_proxy$/i.test(name)));
+function daemonEnvironment(): NodeJS.ProcessEnv {
+  const direct = Object.entries(process.env).filter(([name]) => !/_proxy$/i.test(name));
+  return { ...Object.fromEntries(direct), PATH: toolPath() };
 }
 
 async function onlyChild(parent: number): Promise<number | undefined> {
@@ -186,7 +193,7 @@ async function onlyChild(parent: number): Promise<number | undefined> {
     for (const entry of readdirSync('/proc')) {
       if (/^\d+$/.test(entry) && statOf(Number(entry))?.ppid === parent) return Number(entry);
     }
-    if (startTicksOf(parent) === undefined) return undefined;
+    if (startOf(parent) === undefined) return undefined;
     await sleep(10);
   }
   return undefined;

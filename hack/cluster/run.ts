@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { delimiter } from 'node:path';
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -31,7 +32,7 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
     const child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-      ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
+      env: { ...process.env, PATH: toolPath(), ...options.env },
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
     const stdout: Buffer[] = [];
@@ -54,4 +55,9 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
     child.stdin.on('error', () => {});
     child.stdin.end(options.stdin ?? '');
   });
+}
+
+/** PATH with the directories of administration programs, which a user's own PATH often lacks. */
+export function toolPath(): string {
+  return [process.env['PATH'] ?? '', '/usr/sbin', '/sbin'].join(delimiter);
 }

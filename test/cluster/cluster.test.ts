@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiRequest } from '../../hack/cluster/api.ts';
 import { attachCluster, type Cluster, removeCluster, startCluster } from '../../hack/cluster/cluster.ts';
 import { startControlPlane } from '../../hack/cluster/control-plane.ts';
+import { writeImage } from '../../hack/cluster/oci.ts';
 import { isAlive, type ProcessRecord } from '../../hack/cluster/processes.ts';
 import { run } from '../../hack/cluster/run.ts';
 import { aNamespace, createNamespace, deleteNamespace, sandboxPod, sharedCluster } from './shared.ts';
@@ -76,7 +77,10 @@ test('a NetworkPolicy blocks what worked before, while it is enforced and only t
   const status = ['get', 'pod', 'server', '-n', namespace, '-o', 'jsonpath={.status.podIP}'];
   const address = (await cluster.kubectl(status)).trim();
   const reaches = () => connects(cluster, namespace, 'client', address, 8080);
+  const apiPort = Number(new URL(cluster.server).port);
+  const reachesHost = () => connects(cluster, namespace, 'client', cluster.hostAddress, apiPort);
   await eventually(reaches, true);
+  await eventually(reachesHost, true);
 
   const policy = {
     apiVersion: 'networking.k8s.io/v1',
@@ -86,8 +90,7 @@ test('a NetworkPolicy blocks what worked before, while it is enforced and only t
   };
   await cluster.kubectl(['create', '-n', namespace, '-f', '-'], JSON.stringify(policy));
   await eventually(reaches, false);
-  const port = Number(new URL(cluster.server).port);
-  expect(await connects(cluster, namespace, 'client', cluster.hostAddress, port)).toBe(false);
+  await eventually(reachesHost, false);
 
   try {
     await cluster.pauseFirewall();
@@ -96,6 +99,34 @@ test('a NetworkPolicy blocks what worked before, while it is enforced and only t
     await cluster.resumeFirewall();
   }
   await eventually(reaches, false);
+});
+
+test('an image from an archive of our own runs', async () => {
+  const namespace = await aNamespace(cluster, 'privileged');
+  const scratch = mkdtempSync(join(tmpdir(), 'image-'));
+  try {
+    const archive = join(scratch, 'extra.tar');
+    // kubectl is a static binary that is at hand.
+    const content = { path: cluster.kubectlPath };
+    const command = { Env: [], Entrypoint: ['/kubectl', 'version', '--client'] };
+    writeImage(archive, 'hummingbird.test/extra:1', command, [
+      { kind: 'file', name: 'kubectl', mode: 0o755, content },
+    ]);
+    await cluster.loadImage(archive);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  await cluster.kubectl([
+    'run',
+    'extra',
+    '-n',
+    namespace,
+    '--image=hummingbird.test/extra:1',
+    '--restart=Never',
+  ]);
+  const phase = '--for=jsonpath={.status.phase}=Succeeded';
+  await cluster.kubectl(['wait', 'pod/extra', '-n', namespace, phase, '--timeout=60s']);
+  expect(await cluster.kubectl(['logs', 'extra', '-n', namespace])).toContain('Client Version: v1.36');
 });
 
 test('a ServiceAccount is itself and may only what RBAC gives it', async () => {
