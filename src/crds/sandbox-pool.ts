@@ -197,6 +197,7 @@ export const SandboxPoolStatus = z.object({
   replicas: z
     .int()
     .min(0)
+    .max(2_147_483_647)
     .meta({ format: 'int32' })
     .optional()
     .describe('Sandboxes that stand by, ready or not.'),

@@ -85,6 +85,11 @@ describe('structural', () => {
       z.object({ a: z.unknown() }),
       /^here\.a: a structural schema needs one type, found "none"/,
     ],
+    [
+      'a 32-bit number without a maximum',
+      z.int().meta({ format: 'int32' }),
+      /^here: a maximum of at most 2147483647/,
+    ],
     ['a strict object', z.strictObject({}), /^here: a schema is expected, found false/],
     [
       'an int-or-string of something else',

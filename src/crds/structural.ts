@@ -61,6 +61,10 @@ function convert(node: Node, where: string): Structural {
   const result: Record<string, unknown> = {};
   for (const key of KEPT) if (node[key] !== undefined) result[key] = node[key];
   if (Array.isArray(result['required']) && result['required'].length === 0) delete result['required'];
+  // The API server takes such a schema and then refuses every object.
+  if (node['format'] === 'int32' && Number(node['maximum']) > 2_147_483_647) {
+    throw new Error(`${where}: a maximum of at most 2147483647 is needed for format int32`);
+  }
   // The format says it already, in the API server's own words.
   if (node['format'] === 'date-time') delete result['pattern'];
   if (node['const'] !== undefined) result['enum'] = [node['const']];
