@@ -1,0 +1,70 @@
+// npm run bench [-- NAME…]: measures on a cluster of its own, prints a table, writes bench/results.json.
+// NAME is a key (exec.ratio) or the beginning of one (exec). It prints what is, not what should be.
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { type Cluster, startCluster } from '../hack/cluster/cluster.ts';
+import { claimBench } from './claim.ts';
+import { execBench } from './exec.ts';
+import { firstRequestBench } from './first-request.ts';
+import type { Row, Rows } from './row.ts';
+
+interface Bench {
+  /** The figures that it gives, so that naming one runs only what it needs. */
+  readonly keys: readonly string[];
+  run(cluster: Cluster): Promise<Rows>;
+}
+
+const BENCHES: readonly Bench[] = [
+  { keys: ['exec.ratio', 'stream.in.ratio', 'stream.out.ratio'], run: execBench },
+  { keys: ['claim.ratio', 'claim.p50ms', 'claim.p95ms'], run: claimBench },
+  { keys: ['firstRequest.p50ms', 'firstRequest.p95ms'], run: firstRequestBench },
+];
+
+const resultsFile = fileURLToPath(new URL('results.json', import.meta.url));
+const wanted = process.argv.slice(2);
+const chosen = BENCHES.filter(
+  ({ keys }) => wanted.length === 0 || keys.some((key) => wanted.some((name) => key.startsWith(name))),
+);
+if (chosen.length === 0) {
+  console.error(
+    `No figure is named ${wanted.join(', ')}; there are: ${BENCHES.flatMap(({ keys }) => keys).join(' ')}`,
+  );
+  process.exitCode = 2;
+} else {
+  await measure(chosen);
+}
+
+async function measure(benches: readonly Bench[]): Promise<void> {
+  const cluster = await startCluster({ name: `bench-${process.pid}`, log: (line) => console.error(line) });
+  const stop = () => void cluster.stop().finally(() => process.exit(130));
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    for (const { keys, run } of benches) {
+      console.error(`measuring ${keys.join(' ')}`);
+      const rows = await run(cluster);
+      await keep(rows);
+      show(rows);
+    }
+  } finally {
+    await cluster.stop();
+  }
+}
+
+/** Figures that were not measured this time stay as they were. */
+async function keep(rows: Rows): Promise<void> {
+  const before: Rows = JSON.parse(await readFile(resultsFile, 'utf8').catch(() => '{}'));
+  await writeFile(resultsFile, `${JSON.stringify({ ...before, ...rows }, null, 2)}\n`);
+}
+
+function show(rows: Rows): void {
+  for (const [key, row] of Object.entries(rows)) {
+    const figure = `${row.value} ${row.unit}`;
+    console.log(
+      `${key.padEnd(20)} ${figure.padEnd(28)} goal ${String(row.goal).padEnd(6)} ${verdict(row)} (${row.runs} runs)${row.note ? ` ${row.note}` : ''}`,
+    );
+  }
+}
+
+function verdict({ value, goal, better }: Row): string {
+  return (better === 'lower' ? value <= goal : value >= goal) ? 'met   ' : 'missed';
+}
