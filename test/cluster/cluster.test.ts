@@ -6,6 +6,7 @@ import { apiRequest } from '../../hack/cluster/api.ts';
 import { attachCluster, type Cluster, removeCluster, startCluster } from '../../hack/cluster/cluster.ts';
 import { startControlPlane } from '../../hack/cluster/control-plane.ts';
 import { writeImage } from '../../hack/cluster/oci.ts';
+import { shortId } from '../../hack/cluster/paths.ts';
 import { isAlive, type ProcessRecord } from '../../hack/cluster/processes.ts';
 import { run } from '../../hack/cluster/run.ts';
 import { aNamespace, createNamespace, deleteNamespace, sandboxPod, sharedCluster } from './shared.ts';
@@ -155,7 +156,6 @@ test('nobody without a token or certificate may use the API server or the kubele
 });
 
 test('a cluster that is stopped leaves no process, mount, interface, cgroup or file, and does not disturb another', async () => {
-  const before = machineState();
   const name = `gone-${process.pid}`;
   const own = await startCluster({ name, log: () => {} });
   const records = recordsOf(own.stateDir);
@@ -164,6 +164,7 @@ test('a cluster that is stopped leaves no process, mount, interface, cgroup or f
     await startPods(own, namespace, sandboxPod('a'));
     expect(records.length).toBeGreaterThanOrEqual(7);
     expect(records.filter((record) => !isAlive(record))).toEqual([]);
+    expect(tracesOf(name, own.stateDir).length).toBeGreaterThanOrEqual(2);
     const [first, second] = [own, cluster].map((each) => each.hostAddress);
     expect(first).not.toBe(second);
   } finally {
@@ -172,12 +173,11 @@ test('a cluster that is stopped leaves no process, mount, interface, cgroup or f
   expect(records.filter(isAlive)).toEqual([]);
   expect(processesNaming(own.stateDir)).toEqual([]);
   expect(existsSync(own.stateDir)).toBe(false);
-  expect(machineState()).toEqual(before);
+  expect(tracesOf(name, own.stateDir)).toEqual([]);
   await cluster.kubectl(['get', 'node', cluster.nodeName]);
 });
 
 test('a cluster whose parts were killed is removed, or replaced, by its name alone', async () => {
-  const before = machineState();
   const name = `crash-${process.pid}`;
   const first = await startCluster({ name, log: () => {} });
   try {
@@ -189,7 +189,7 @@ test('a cluster whose parts were killed is removed, or replaced, by its name alo
   } finally {
     await removeCluster(first.stateDir);
   }
-  expect(machineState()).toEqual(before);
+  expect(tracesOf(name, first.stateDir)).toEqual([]);
 });
 
 test('a control plane alone survives kills of its API server, forgets history on demand and serves through a second one', async () => {
@@ -263,17 +263,12 @@ function processesNaming(path: string): string[] {
   });
 }
 
-/** What clusters could leave on the machine outside their state directory. */
-function machineState(): { mounts: string[]; interfaces: string[]; cgroups: string[] } {
-  const cgroups = readdirSync('/sys/fs/cgroup').flatMap((hierarchy) => {
-    const directory = join('/sys/fs/cgroup', hierarchy);
-    return existsSync(join(directory, 'cgroup.procs'))
-      ? readdirSync(directory).map((each) => `${hierarchy}/${each}`)
-      : [hierarchy];
-  });
-  return {
-    mounts: readFileSync('/proc/self/mounts', 'utf8').split('\n').sort(),
-    interfaces: readdirSync('/sys/class/net').sort(),
-    cgroups: cgroups.filter((path) => path.includes('hummingbird')).sort(),
-  };
+/** What the cluster has on the machine outside its state directory; other clusters may come and go meanwhile. */
+function tracesOf(name: string, stateDir: string): string[] {
+  const cgroups = readdirSync('/sys/fs/cgroup').map(
+    (hierarchy) => `/sys/fs/cgroup/${hierarchy}/hummingbird-${name}`,
+  );
+  const paths = [`/sys/class/net/hb-${shortId(name)}`, `/sys/fs/cgroup/hummingbird-${name}`, ...cgroups];
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+  return [...paths.filter((path) => existsSync(path)), ...mounts.filter((mount) => mount.includes(stateDir))];
 }
