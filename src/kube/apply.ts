@@ -4,29 +4,27 @@ import type { CallOptions, KubeClient } from './port.ts';
 
 /**
  * Server-side apply of the status: `status` is all that `fieldManager` has to say about it, so a field that is left
- * out now and was there before is removed, and other managers' fields stay. Last writer wins: use it where one
- * writer is certain (leader election), else `updateStatus`. Returns the object as stored; throws KubeError.
+ * out now and was there before is removed, and other managers' fields stay. Fenced like `updateStatus`: refused with
+ * `Conflict` when the object is not the version that was read. Returns the object as stored; throws KubeError.
  */
-export function applyStatus<T extends KubeObject>(
+export function applyStatus<T extends KubeObject & { readonly status?: unknown }>(
   client: KubeClient,
   kind: ResourceKind<T>,
-  object: T,
-  status: unknown,
+  read: T,
+  status: T['status'],
   options: CallOptions & { readonly fieldManager: string },
 ): Promise<T> {
-  const ref = refOf(kind, object);
+  const ref = refOf(kind, read);
+  const { resourceVersion } = read.metadata;
+  if (!resourceVersion)
+    throw new TypeError(`${describeRef(kind, ref)}: apply a status only to what was read`);
   return client.patch(
     kind,
     ref,
     {
       type: 'apply',
-      // The uid is a precondition: a status of one object must never end on its successor of the same name.
-      body: {
-        apiVersion: kind.apiVersion,
-        kind: kind.kind,
-        metadata: { ...ref, uid: object.metadata.uid },
-        status,
-      },
+      // A uid here would not do: for a status the API server ignores it, and writes to a successor of the same name.
+      body: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, resourceVersion }, status },
       fieldManager: options.fieldManager,
       force: true,
     },

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import operatorPackage, {
   type ResourceEvent,
-  ResourceEventType,
   type ResourceMeta,
   ResourceMetaImpl,
 } from '@dot-i/k8s-operator';

@@ -27,14 +27,14 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await plane?.stop();
+  await plane?.close();
 }, 60_000);
 
 beforeEach(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'informer-'));
   namespace = await plane.namespace();
-  proxy = await startFaultProxy({ target: plane.control.server, targetCa: plane.control.access.ca });
-  proxy.writeKubeconfig(join(scratch, 'kubeconfig'), plane.control.adminToken);
+  proxy = await startFaultProxy({ target: plane.server, targetCa: plane.ca });
+  proxy.writeKubeconfig(join(scratch, 'kubeconfig'), plane.token);
   through = transportTo(join(scratch, 'kubeconfig'));
 });
 
