@@ -34,9 +34,21 @@ export interface Notes {
   /** Own note that carries this run's marker, if GitLab has one: the search before a POST. */
   findByRun(mergeRequest: MergeRequestRef, runUid: string): Promise<NoteOutcome<NoteRef | undefined>>;
   /** A new top-level discussion, or a reply in `discussionId`. Never retried inside: the caller searches first. */
-  create(mergeRequest: MergeRequestRef, note: { readonly text: string; readonly marker: Marker; readonly internal: boolean; readonly discussionId?: string }): Promise<NoteOutcome<NoteRef>>;
+  create(
+    mergeRequest: MergeRequestRef,
+    note: {
+      readonly text: string;
+      readonly marker: Marker;
+      readonly internal: boolean;
+      readonly discussionId?: string;
+    },
+  ): Promise<NoteOutcome<NoteRef>>;
   /** Replaces the text; the marker is written again. */
-  update(mergeRequest: MergeRequestRef, ref: NoteRef, note: { readonly text: string; readonly marker: Marker }): Promise<NoteOutcome<NoteRef>>;
+  update(
+    mergeRequest: MergeRequestRef,
+    ref: NoteRef,
+    note: { readonly text: string; readonly marker: Marker },
+  ): Promise<NoteOutcome<NoteRef>>;
 }
 
 export interface NotesFactory {
