@@ -87,7 +87,7 @@ function finalTurnWarning(rule: LimitRule, limits: Limits): string {
 
 /** Stands where an answer should be, so that the merge request gets the reason at least. */
 export function closingText(rule: StopRule, limits: Limits, detail: string | undefined): string {
-  const because = detail ? `: ${detail}` : '';
+  const because = detail ? `: ${detail.replace(/\.+$/, '')}` : '';
   switch (rule) {
     case 'answered':
       return '';

@@ -42,7 +42,7 @@ const toolCallSchema = z.object({
   function: z.object({
     name: z.string(),
     /** A string by the protocol; an object from several local servers; nothing for a call without arguments. */
-    arguments: z.unknown(),
+    arguments: z.unknown().optional(),
   }),
 });
 
@@ -74,7 +74,7 @@ export const chatResponseSchema = z.object({
       prompt_tokens_details: z.object({ cached_tokens: tokenCount }).nullish(),
     })
     .nullish(),
-  error: z.unknown(),
+  error: z.unknown().optional(),
 });
 
 export type ChatResponse = z.output<typeof chatResponseSchema>;
