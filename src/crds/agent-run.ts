@@ -283,6 +283,12 @@ export const AgentRunStatus = cel(
     fieldPath: '.phase',
     reason: 'FieldValueForbidden',
   },
+  {
+    rule: '!has(oldSelf.holder) || has(self.holder)',
+    message: 'status.holder cannot be removed: its epoch has to be known to the next holder',
+    fieldPath: '.holder',
+    reason: 'FieldValueForbidden',
+  },
 );
 export type AgentRunStatus = Plain<z.infer<typeof AgentRunStatus>>;
 

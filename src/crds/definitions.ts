@@ -56,7 +56,14 @@ const agentRun: Definition = {
   specDescription: 'What to analyse and how. Fixed once created, except cancel and ttlSecondsAfterFinished.',
   status: AgentRunStatus,
   statusDescription: 'Where the run stands and what it came to. Written by the operator only.',
-  rules: [],
+  rules: [
+    {
+      rule: '!has(oldSelf.status) || !has(oldSelf.status.phase) || has(self.status)',
+      message: 'status cannot be removed once it has a phase: delete the AgentRun instead',
+      fieldPath: '.status',
+      reason: 'FieldValueForbidden',
+    },
+  ],
   columns: [
     {
       name: 'Workflow',

@@ -123,6 +123,7 @@ describe('the status of an AgentRun', () => {
       expect(ok).toBe(false);
     }
     expect((await patchStatus(run, { phase: null })).stderr).toMatch(/status\.phase: Forbidden/);
+    expect((await patchStatus(run, null)).stderr).toMatch(/status: Forbidden: status cannot be removed/);
   });
 
   it('still takes what is added after the end', async () => {
@@ -136,6 +137,7 @@ describe('the status of an AgentRun', () => {
     const { ok, stderr } = await patchStatus(run, { holder: { replica: 'a', epoch: 2 } });
     expect(stderr).toMatch(/status\.holder\.epoch: Forbidden: .*another replica has taken the run over/);
     expect(ok).toBe(false);
+    expect((await patchStatus(run, { holder: null })).stderr).toMatch(/status\.holder: Forbidden/);
   });
 
   it('is not written through the object, and the spec not through the status', async () => {

@@ -210,6 +210,13 @@ export const FULL = {
 
 /** The other arm where two fields exclude each other. */
 export const OTHER_ARM = {
+  agentrun: {
+    spec: {
+      workflowRef: { name: 'analyze-failures' },
+      mergeRequest: { project: 'group/app', iid: 42 },
+      sandbox: { none: true },
+    },
+  },
   sandboxpool: {
     spec: {
       backend: 'VirtualMachineInstance',
@@ -232,7 +239,7 @@ export const OTHER_ARM = {
         provider: 'GeminiVertex',
         vertex: { project: 'p', location: 'europe-west1', credentialsSecretRef: secret },
       },
-      sandbox: { poolRef: { name: 'analysis' } },
+      sandbox: { poolRef: { name: 'analysis', namespace: 'sandboxes' } },
       publish: { kind: 'None' },
       projects: [{ path: 'group/app' }],
     },

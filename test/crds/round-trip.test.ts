@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DEFINITIONS, type Definition } from '../../src/crds/definitions.ts';
+import { objectSchema } from '../../src/crds/manifest.ts';
+import type { Structural } from '../../src/crds/structural.ts';
 import { FULL, OTHER_ARM } from './full.ts';
 import { cleanUp, kubectl, type Namespaces, prepare } from './kubectl.ts';
 import { type Manifest, SAMPLES, type Sample, sample, sampleFile } from './objects.ts';
@@ -38,6 +40,18 @@ describe.each(SAMPLES)('%s', (kind) => {
     expect((await stored(object)).spec).toEqual(definition.spec.parse(object.spec));
   });
 
+  it('has an object in this test with every field that the schema knows', () => {
+    const other = kind === 'agentsession' ? {} : OTHER_ARM[kind];
+    const present = new Set([...paths(FULL[kind]), ...paths(other)]);
+    const known = Object.entries(objectSchema(definition).properties ?? {});
+    const wanted = known
+      .filter(([name]) => name === 'spec' || name === 'status')
+      .flatMap(([name, schema]) => schemaPaths(schema, `.${name}`));
+    // builtin is what the sample uses.
+    const missing = wanted.filter((path) => !present.has(path) && path !== '.spec.prompt.builtin');
+    expect(missing).toEqual([]);
+  });
+
   it('with every field set comes back as it was written, and parses to itself', async () => {
     const { spec, status } = FULL[kind];
     const object = manifest(definition, 'full', spec);
@@ -53,6 +67,7 @@ describe.each(SAMPLES)('%s', (kind) => {
 });
 
 it.each([
+  ['agentrun', OTHER_ARM.agentrun.spec],
   ['sandboxpool', OTHER_ARM.sandboxpool.spec],
   ['agentworkflow', OTHER_ARM.agentworkflow.spec],
 ] as const)('%s in its other form gets the defaults of the zod schema too', async (kind, spec) => {
@@ -74,4 +89,24 @@ function manifest(definition: Definition, name: string, spec: unknown): Manifest
 
 async function stored({ kind, metadata: { name, namespace } }: Manifest): Promise<Manifest> {
   return JSON.parse(await kubectl(['get', kind.toLowerCase(), name, '-n', String(namespace), '-o', 'json']));
+}
+
+/** `.spec.projects[].path` for every field that is there. */
+function paths(value: unknown, here = ''): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => paths(item, `${here}[]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    `${here}.${name}`,
+    ...paths(inner, `${here}.${name}`),
+  ]);
+}
+
+/** The same for every named field of a schema; what stands in a map has no names. */
+function schemaPaths(schema: Structural, here: string): readonly string[] {
+  const items = schema.items === undefined ? [] : schemaPaths(schema.items, `${here}[]`);
+  const named = Object.entries(schema.properties ?? {});
+  return [
+    ...items,
+    ...named.flatMap(([name, field]) => [`${here}.${name}`, ...schemaPaths(field, `${here}.${name}`)]),
+  ];
 }
