@@ -136,9 +136,14 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 async function feed(child: ChildProcess, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  let gone = false;
+  child.once('exit', () => {
+    gone = true;
+    child.stdin?.emit('drain');
+  });
   for await (const chunk of chunks) {
-    if (!child.stdin?.writable) return;
-    if (!child.stdin.write(chunk)) await Promise.race([once(child.stdin, 'drain'), once(child, 'exit')]);
+    if (gone || !child.stdin?.writable) return;
+    if (!child.stdin.write(chunk) && !gone) await once(child.stdin, 'drain');
   }
   child.stdin?.end();
 }

@@ -56,8 +56,11 @@ export function reportScript({ nonce, stdoutFile, stderrFile }: CaptureFiles): s
   return `encode() { base64 | tr -d '\\n'; echo; }
 report() {
   [ -f "$2" ] || : >"$2"
-  size=$(wc -c <"$2"); lines=$(wc -l <"$2")
-  echo "$1 $((size)) $((lines))"
+  # Lines come before bytes whatever the order of the options.
+  read -r lines size <<COUNTS
+$(wc -lc <"$2")
+COUNTS
+  echo "$1 $size $lines"
   if [ "$size" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$2" | encode; echo; rm -f "$2"
   else head -c ${window.head} "$2" | encode; tail -c ${window.tail} "$2" | encode; fi
 }
