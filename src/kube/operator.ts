@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
-import operatorPackage, {
-  type ResourceEvent,
-  type ResourceMeta,
-  ResourceMetaImpl,
-} from '@dot-i/k8s-operator';
+import { createRequire } from 'node:module';
+import { type ResourceEvent, type ResourceMeta, ResourceMetaImpl } from '@dot-i/k8s-operator';
 import type { V1CustomResourceDefinitionVersion } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import type { KubeObject, ResourceKind } from '../crds/meta.ts';
@@ -19,7 +16,10 @@ import type { KubeClient } from './port.ts';
 import { isRecord } from './shape.ts';
 import type { Transport } from './transport.ts';
 
-// A CommonJS module: its default export is a property of what `import` gives.
+// By require: what `import` makes of a CommonJS module's default export differs between Node and bundlers.
+const operatorPackage: typeof import('@dot-i/k8s-operator') = createRequire(import.meta.url)(
+  '@dot-i/k8s-operator',
+);
 const Operator = operatorPackage.default;
 
 export interface OperatorParts {

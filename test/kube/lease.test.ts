@@ -1,0 +1,240 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createClient } from '../../src/kube/client.ts';
+import { LEASE } from '../../src/kube/kinds.ts';
+import { runLeaderElection } from '../../src/kube/leader.ts';
+import { holdReplicaLease, type ReplicaLeaseOptions } from '../../src/kube/replica.ts';
+import { startFaultProxy } from '../faults/proxy.ts';
+import { type Api, eventually, sharedApi, transportTo } from './plane.ts';
+
+let api: Api;
+let namespace: string;
+
+beforeAll(() => {
+  api = sharedApi();
+});
+afterAll(async () => {
+  await api?.close();
+});
+beforeEach(async () => {
+  namespace = await api.namespace();
+});
+
+/** A way to the API server that can be broken. */
+async function aBreakablePath() {
+  const folder = mkdtempSync(join(tmpdir(), 'lease-'));
+  const proxy = await startFaultProxy({ target: api.server, targetCa: api.ca });
+  proxy.writeKubeconfig(join(folder, 'kubeconfig'), api.token);
+  const transport = transportTo(join(folder, 'kubeconfig'));
+  rmSync(folder, { recursive: true });
+  onTestFinished(async () => {
+    await transport.close();
+    await proxy.close();
+  });
+  return {
+    transport,
+    client: createClient(transport),
+    cut: () => {
+      proxy.refuse(true);
+      proxy.dropAll();
+    },
+    mend: () => proxy.refuse(false),
+  };
+}
+
+describe('leader election', () => {
+  const timing = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+  /** When each identity led, by this machine's clock. */
+  interface Reign {
+    readonly identity: string;
+    readonly from: number;
+    to?: number;
+  }
+
+  function aCandidate(identity: string, reigns: Reign[], client = api.client) {
+    const abort = new AbortController();
+    const ended = runLeaderElection({
+      client,
+      namespace,
+      name: 'leader',
+      identity,
+      signal: abort.signal,
+      ...timing,
+      async lead(signal) {
+        const reign: Reign = { identity, from: performance.now() };
+        reigns.push(reign);
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        reign.to = performance.now();
+      },
+    });
+    const stop = async () => {
+      abort.abort();
+      await ended;
+    };
+    onTestFinished(stop);
+    return { stop };
+  }
+
+  const expectNeverTwoAtOnce = (reigns: readonly Reign[]) => {
+    const ordered = [...reigns].sort((a, b) => a.from - b.from);
+    for (const [i, reign] of ordered.entries()) {
+      const next = ordered[i + 1];
+      if (next !== undefined) expect(reign.to ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(next.from);
+    }
+  };
+
+  test('one of several leads; when it ends, another does, without waiting for the lease to expire', async () => {
+    const reigns: Reign[] = [];
+    const candidates = new Map(['a', 'b', 'c'].map((id) => [id, aCandidate(id, reigns)]));
+    await eventually('somebody leads', () => reigns.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(reigns).toHaveLength(1);
+    await candidates.get(reigns[0]!.identity)?.stop();
+    const tookMs = await eventually('another leads', () => reigns.length === 2);
+    expect(tookMs).toBeLessThan(timing.leaseDurationMs);
+    expectNeverTwoAtOnce(reigns);
+  });
+
+  test('a leader that is cut off stops before another begins', async () => {
+    const reigns: Reign[] = [];
+    const path = await aBreakablePath();
+    aCandidate('cut-off', reigns, path.client);
+    await eventually('it leads', () => reigns.length === 1);
+    aCandidate('other', reigns);
+    path.cut();
+    await eventually('the other leads', () => reigns.some(({ identity }) => identity === 'other'), 20_000);
+    expectNeverTwoAtOnce(reigns);
+    expect(reigns[0]?.to).toBeDefined();
+  });
+
+  test('a holder that died long ago is waited for by our own clock, then replaced and counted', async () => {
+    await api.client.create(LEASE, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace, name: 'leader' },
+      // Its clock is an hour ahead: comparing wall clocks would wait for an hour.
+      spec: {
+        holderIdentity: 'dead',
+        leaseDurationSeconds: 2,
+        leaseTransitions: 4,
+        renewTime: new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z'),
+      },
+    });
+    const reigns: Reign[] = [];
+    const begun = performance.now();
+    aCandidate('new', reigns);
+    await eventually('it leads', () => reigns.length === 1, 15_000);
+    expect(performance.now() - begun).toBeGreaterThan(1_900);
+    const lease = await api.client.get(LEASE, { namespace, name: 'leader' });
+    expect(lease?.spec).toMatchObject({ holderIdentity: 'new', leaseTransitions: 5 });
+    expect(lease?.spec?.renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  });
+});
+
+describe('a replica lease', () => {
+  const timing = { leaseDurationMs: 3_000, renewMs: 500, renewDeadlineMs: 2_000 };
+
+  async function aReplica(
+    replica: string,
+    parts: Partial<Pick<ReplicaLeaseOptions, 'client' | 'transport'>> = {},
+  ) {
+    const lease = await holdReplicaLease({
+      client: api.client,
+      transport: api.transport,
+      namespace,
+      replica,
+      ...timing,
+      ...parts,
+    });
+    onTestFinished(() => lease.stop());
+    return lease;
+  }
+
+  test('replicas see each other alive, and one that stops as dead at once', async () => {
+    const a = await aReplica('a');
+    const b = await aReplica('b');
+    await eventually('they see each other', () => a.isAlive('b') && b.isAlive('a'));
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    expect([a.isAlive('a'), a.isAlive('b'), b.isAlive('a'), a.isAlive('never-was')]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    let told = 0;
+    a.onChange(() => {
+      told += 1;
+    });
+    await b.stop();
+    await eventually('b is seen dead', () => !a.isAlive('b'), 2_500);
+    expect(told).toBeGreaterThan(0);
+    expect(b.lost.aborted).toBe(true);
+  });
+
+  test('a replica that is cut off gives up before the others hold it dead, and it holds nobody dead', async () => {
+    const path = await aBreakablePath();
+    const cut = await aReplica('cut', path);
+    const other = await aReplica('other');
+    await eventually('they see each other', () => other.isAlive('cut') && cut.isAlive('other'));
+    let gaveUpAt = 0;
+    cut.lost.addEventListener('abort', () => {
+      gaveUpAt = performance.now();
+    });
+    path.cut();
+    await eventually('it is seen dead', () => !other.isAlive('cut'), 20_000);
+    const deadAt = performance.now();
+    expect(gaveUpAt).toBeGreaterThan(0);
+    expect(gaveUpAt).toBeLessThan(deadAt);
+    expect(cut.isAlive('cut')).toBe(false);
+    // What it last heard is all it knows: its own silence kills nobody.
+    expect(cut.isAlive('other')).toBe(true);
+  });
+
+  test('a silent death is told without any event of the API server', async () => {
+    const path = await aBreakablePath();
+    await aReplica('cut', path);
+    const other = await aReplica('other');
+    await eventually('it is seen', () => other.isAlive('cut'));
+    let told = 0;
+    other.onChange(() => {
+      if (!other.isAlive('cut')) told += 1;
+    });
+    path.cut();
+    await eventually('it is told', () => told > 0, 20_000);
+  });
+
+  test('a new process of the same replica is a new incarnation; the old one is dead for all and knows it', async () => {
+    const first = await aReplica('a');
+    const other = await aReplica('other');
+    await eventually('it is seen', () => other.isAlive('a', first.incarnation));
+    const second = await aReplica('a');
+    expect(second.incarnation).toBe(first.incarnation + 1);
+    await eventually('the old one knows', () => first.lost.aborted);
+    await eventually(
+      'the others know',
+      () => !other.isAlive('a', first.incarnation) && other.isAlive('a', second.incarnation),
+    );
+    expect(second.isAlive('a', first.incarnation)).toBe(false);
+  });
+
+  test('incarnations go on upwards after the lease was deleted', async () => {
+    const first = await aReplica('a');
+    await first.stop();
+    await api.client.delete(LEASE, { namespace, name: 'replica-a' });
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect((await aReplica('a')).incarnation).toBeGreaterThan(first.incarnation);
+  });
+
+  test('a label put on by hand does not end it', async () => {
+    const a = await aReplica('a');
+    await api.client.patch(
+      LEASE,
+      { namespace, name: 'replica-a' },
+      { type: 'merge', body: { metadata: { labels: { by: 'hand' } } } },
+    );
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(a.lost.aborted).toBe(false);
+  });
+});
