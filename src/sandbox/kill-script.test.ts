@@ -1,11 +1,12 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { KILL_SCRIPT, MARKED_COMMAND, MARKED_FILE } from './kill-script.ts';
+import { KILL_SCRIPT } from './kill-script.ts';
+import { markedCommand, shellCommand } from './marked-command.ts';
 
 /** A length of sleep that names the processes of one test on this machine. */
 const nap = () => `${100_000 + Math.floor(Math.random() * 800_000)}`;
@@ -34,7 +35,8 @@ async function startMarked(
   seconds: string,
   count: number,
 ) {
-  const child = spawn(shell[0]!, [...shell.slice(1), '-c', MARKED_COMMAND, 'sh', id, command], {
+  const words = [...shell, ...markedCommand(id, shellCommand(command)).slice(1)];
+  const child = spawn(words[0]!, words.slice(1), {
     detached: true,
     stdio: 'ignore',
   });
@@ -102,41 +104,6 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))(
   },
 );
 
-describe('a marked command', () => {
-  const run = (command: string) =>
-    spawnSync('sh', ['-c', MARKED_COMMAND, 'sh', 'some-id', command], { encoding: 'utf8' });
-
-  it.each([
-    ['true', 0],
-    ['exit 1', 1],
-    ['/etc/passwd', 126],
-    ['no-such-program', 127],
-    ['exit 137', 137],
-  ])('%j ends with %i', (command, code) => {
-    expect(run(command).status).toBe(code);
-  });
-
-  it('sees its own words untouched and its id', () => {
-    expect(run(`echo "it's $HB_EXEC_ID"  'a  b' \\$HOME`).stdout).toBe("it's some-id a  b $HOME\n");
-  });
-
-  it('may come from a file, which is gone when it runs', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'marked-'));
-    const file = join(folder, "it's");
-    writeFileSync(file, 'echo "$HB_EXEC_ID"; cat; exit 3');
-    const { status, stdout } = spawnSync('sh', ['-c', MARKED_FILE, 'sh', 'some-id', file], {
-      input: 'in',
-      encoding: 'utf8',
-    });
-    expect({ status, stdout, left: existsSync(file) }).toEqual({
-      status: 3,
-      stdout: 'some-id\nin',
-      left: false,
-    });
-    rmSync(folder, { recursive: true });
-  });
-});
-
 describe('the kill script', () => {
   it('is not misled by a process whose name looks like a status line', async () => {
     const seconds = nap();
@@ -147,7 +114,7 @@ describe('the kill script', () => {
       encoding: 'utf8',
     }).trim();
     execFileSync('cp', [sleepPath, link]);
-    const child = spawn('sh', ['-c', MARKED_COMMAND, 'sh', id, `'${link}' ${seconds}`], {
+    const child = spawn('sh', markedCommand(id, shellCommand(`'${link}' ${seconds}`)).slice(1), {
       detached: true,
       stdio: 'ignore',
     });

@@ -1,14 +1,4 @@
-/** Every process of a command carries this variable, with an id that is used once. */
-export const EXEC_ID_VARIABLE = 'HB_EXEC_ID';
-
-/** Runs `$2` by `sh -c` with the id `$1`; the shell is replaced, so that the exit status is the command's own. */
-export const MARKED_COMMAND = `${EXEC_ID_VARIABLE}=$1; export ${EXEC_ID_VARIABLE}; exec sh -c "$2"`;
-
-/** The same with the words after `$2` as the command's `$1`, `$2`, …: no path is ever part of a shell's text. */
-export const MARKED_SCRIPT = `${EXEC_ID_VARIABLE}=$1; export ${EXEC_ID_VARIABLE}; shift; script=$1; shift; exec sh -c "$script" sh "$@"`;
-
-/** The same for a command that is too long for an argument: it stands in the file `$2`, which is removed. */
-export const MARKED_FILE = `${EXEC_ID_VARIABLE}=$1; export ${EXEC_ID_VARIABLE}; exec 9<"$2" && rm -f -- "$2" && exec sh /proc/self/fd/9`;
+import { EXEC_ID_VARIABLE } from './marked-command.ts';
 
 /**
  * Ends all processes of the command with the id `$1`: those that carry the id in their environment, their

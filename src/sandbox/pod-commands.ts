@@ -4,7 +4,9 @@ import type { ExecConnection } from '../kube/exec-connection.ts';
 import { ExecError } from '../kube/exec-error.ts';
 import { POD } from '../kube/kinds.ts';
 import type { KubeClient } from '../kube/port.ts';
+import { CommandInput, EndMarkFilter } from './command-input.ts';
 import { KILL_SCRIPT } from './kill-script.ts';
+import { markedCommand, shellScript } from './marked-command.ts';
 import { outlook, type PodOutlook } from './pod-state.ts';
 import { SandboxLostError } from './port.ts';
 
@@ -17,6 +19,8 @@ export interface PodCommandsOptions {
   readonly uid?: string;
   readonly container: string;
   readonly clock: Clock;
+  /** Ids that are used once. */
+  readonly newId: () => string;
 }
 
 export interface CommandStreams {
@@ -60,11 +64,10 @@ export class PodCommands {
     const { signal, timeoutMs } = streams;
     signal?.throwIfAborted();
     const cut = new AbortController();
-    const source =
-      streams.stdin === undefined ? undefined : new GuardedSource(streams.stdin, () => this.kill(id));
+    const input = streams.stdin === undefined ? undefined : this.#input(id, streams.stdin, streams.stderr);
     const running = this.#exec(
-      command,
-      { ...streams, ...(source === undefined ? {} : { stdin: source }) },
+      markedCommand(id, command, input?.endMark),
+      input === undefined ? streams : { ...streams, stdin: input.source, stderr: input.stderr },
       cut.signal,
     );
     const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
@@ -76,16 +79,18 @@ export class PodCommands {
         : this.#options.clock.after(timeoutMs, () => stop.resolve('TimedOut'));
     try {
       const first = await Promise.race([running, stop.promise]);
-      if (source?.failure !== undefined) throw source.failure.cause;
+      if (input?.source.failure !== undefined) throw input.source.failure.cause;
       if (typeof first !== 'string') return await this.#checked({ kind: 'Exited', exitCode: first.exitCode });
       await this.#end(id, running, cut);
       if (first === 'Aborted') throw signal?.reason;
       return { kind: 'TimedOut' };
     } catch (error) {
-      throw source?.failure === undefined ? await this.#afterFailure(id, error) : source.failure.cause;
+      const failure = input?.source.failure;
+      throw failure === undefined ? await this.#afterFailure(id, error) : failure.cause;
     } finally {
       cancelTimer?.();
       signal?.removeEventListener('abort', onAbort);
+      await input?.stderr.flush();
     }
   }
 
@@ -114,7 +119,7 @@ export class PodCommands {
   async kill(id: string): Promise<boolean> {
     for (let attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
       try {
-        if ((await this.runPlain(['sh', '-c', KILL_SCRIPT, 'sh', id], { timeoutMs: KILL_ATTEMPT_MS })) === 0)
+        if ((await this.runPlain(shellScript(KILL_SCRIPT, id), { timeoutMs: KILL_ATTEMPT_MS })) === 0)
           return true;
       } catch (error) {
         // Nothing runs in a container that is gone.
@@ -130,6 +135,12 @@ export class PodCommands {
     const { client, namespace, pod, container, uid } = this.#options;
     const found = await client.get(POD, { namespace, name: pod }, signal === undefined ? {} : { signal });
     return outlook(found, container, uid);
+  }
+
+  #input(id: string, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
+    const endMark = this.#options.newId();
+    const source = new CommandInput(stdin, () => this.kill(id));
+    return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
   #exec(command: readonly string[], { stdin, stdout, stderr }: CommandStreams, signal: AbortSignal) {
@@ -187,31 +198,6 @@ export class PodCommands {
     } catch {
       // Not known: the API server does not answer. The caller has the first error.
       return undefined;
-    }
-  }
-}
-
-/**
- * When the source fails, the command is ended first: it would take the end of the connection for the end of its
- * input, and what it has got for the whole.
- */
-class GuardedSource implements AsyncIterable<Uint8Array> {
-  failure: { readonly cause: unknown } | undefined;
-  readonly #chunks: AsyncIterable<Uint8Array>;
-  readonly #endCommand: () => Promise<unknown>;
-
-  constructor(chunks: AsyncIterable<Uint8Array>, endCommand: () => Promise<unknown>) {
-    this.#chunks = chunks;
-    this.#endCommand = endCommand;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
-    try {
-      yield* this.#chunks;
-    } catch (cause) {
-      this.failure = { cause };
-      await this.#endCommand();
-      throw cause;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { CappedOutput } from './collect.ts';
 import { Handoff, pieces } from './handoff.ts';
-import { MARKED_SCRIPT } from './kill-script.ts';
+import { shellScript } from './marked-command.ts';
 import type { CommandEnd, PodCommands } from './pod-commands.ts';
 
 export interface Written {
@@ -39,7 +39,7 @@ export async function writePodFile(
   const source = new CountedSource(chunks);
   const stdout = new CappedOutput(COMPLAINT_BYTES);
   const stderr = new CappedOutput(COMPLAINT_BYTES);
-  const command = marked(id, WRITE_SCRIPT, path, part, posix.dirname(path));
+  const command = shellScript(WRITE_SCRIPT, path, part, posix.dirname(path));
   try {
     const end = await commands.run(id, command, { stdin: source, stdout, stderr, ...optional(signal) });
     if (exitCode(end) !== 0)
@@ -67,7 +67,7 @@ export async function* readPodFile(
   const left = new AbortController();
   const either = signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]);
   const running = commands
-    .run(id, marked(id, READ_SCRIPT, path), { stdout, stderr, signal: either })
+    .run(id, shellScript(READ_SCRIPT, path), { stdout, stderr, signal: either })
     .finally(() => stdout.end());
   // Looked at only after the last chunk; until then a rejection is not an unhandled one.
   running.catch(() => undefined);
@@ -81,10 +81,6 @@ export async function* readPodFile(
     left.abort();
     await running.catch(() => undefined);
   }
-}
-
-function marked(id: string, script: string, ...args: readonly string[]): readonly string[] {
-  return ['sh', '-c', MARKED_SCRIPT, 'sh', id, script, ...args];
 }
 
 function optional(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {

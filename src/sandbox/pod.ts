@@ -4,7 +4,7 @@ import type { ExecConnection } from '../kube/exec-connection.ts';
 import { errorFields, type Logger } from '../kube/log.ts';
 import type { KubeClient } from '../kube/port.ts';
 import { CappedOutput } from './collect.ts';
-import { MARKED_COMMAND, MARKED_FILE } from './kill-script.ts';
+import { shellCommand, shellFile } from './marked-command.ts';
 import { scratchPath } from './path.ts';
 import { PodCommands } from './pod-commands.ts';
 import { readPodFile, writePodFile } from './pod-files.ts';
@@ -59,6 +59,7 @@ class PodSandbox implements Sandbox {
       ...options,
       container: options.container ?? 'sandbox',
       clock: this.#clock,
+      newId: this.#newId,
     });
   }
 
@@ -123,7 +124,7 @@ class PodSandbox implements Sandbox {
     const stdout = new CappedOutput(maxOutputBytes);
     const stderr = new CappedOutput(maxOutputBytes);
     const id = this.#newId();
-    const words = await this.#marked(id, command, signal);
+    const words = await this.#words(id, command, signal);
     const end = await this.#commands.run(id, words, {
       stdout,
       stderr,
@@ -140,12 +141,11 @@ class PodSandbox implements Sandbox {
     return end.kind === 'TimedOut' ? { ...output, kind: 'TimedOut', timeoutMs } : { ...output, ...end };
   }
 
-  async #marked(id: string, command: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
-    if (Buffer.byteLength(command) <= MAX_INLINE_COMMAND_BYTES)
-      return ['sh', '-c', MARKED_COMMAND, 'sh', id, command];
+  async #words(id: string, command: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    if (Buffer.byteLength(command) <= MAX_INLINE_COMMAND_BYTES) return shellCommand(command);
     const file = `${SCRATCH}/.command-${id}`;
     await this.writeFile(file, Buffer.from(command), signal === undefined ? {} : { signal });
-    return ['sh', '-c', MARKED_FILE, 'sh', id, file];
+    return shellFile(file);
   }
 }
 
