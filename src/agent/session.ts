@@ -119,6 +119,8 @@ export interface SessionToSave {
 export interface SavedSession {
   /** Of `context.json`; `Conflict` when another run has saved the session meanwhile. */
   readonly context: PutResult;
+  /** Sums of the files beside it, those that were stored. */
+  readonly files: NonNullable<SessionEnvelope['files']>;
   /** What could not be saved beside it, for the run's condition. */
   readonly missing: readonly { readonly file: string; readonly message: string }[];
 }
@@ -149,7 +151,7 @@ export async function saveSession(store: ObjectStore, session: SessionToSave): P
     return {};
   }
 
-  const files = {
+  const files: SavedSession['files'] = {
     ...(archive && (await attempt('sandbox', () => archive(store, sessionKey(id, 'sandbox'))))),
     ...(await attempt('transcript', () =>
       store.put(sessionKey(id, 'transcript'), Buffer.from(session.transcript), {
@@ -164,7 +166,7 @@ export async function saveSession(store: ObjectStore, session: SessionToSave): P
     ...(ifMatch !== undefined && { ifMatch }),
     ...abort,
   });
-  return { context, missing };
+  return { context, files, missing };
 }
 
 export interface LoadedSession {

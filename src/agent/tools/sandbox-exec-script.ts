@@ -55,14 +55,13 @@ export function reportScript({ nonce, stdoutFile, stderrFile }: CaptureFiles): s
   const window = { head: HEAD_BYTES + CUT_MARGIN_BYTES, tail: TAIL_BYTES + CUT_MARGIN_BYTES };
   return `encode() { base64 | tr -d '\\n'; echo; }
 report() {
-  [ -f "$2" ] || : >"$2"
+  name=$1 file=$2
+  [ -f "$file" ] || : >"$file"
   # Lines come before bytes whatever the order of the options.
-  read -r lines size <<COUNTS
-$(wc -lc <"$2")
-COUNTS
-  echo "$1 $size $lines"
-  if [ "$size" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$2" | encode; echo; rm -f "$2"
-  else head -c ${window.head} "$2" | encode; tail -c ${window.tail} "$2" | encode; fi
+  set -- $(wc -lc <"$file")
+  echo "$name $2 $1"
+  if [ "$2" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$file" | encode; echo; rm -f "$file"
+  else head -c ${window.head} "$file" | encode; tail -c ${window.tail} "$file" | encode; fi
 }
 echo "begin ${nonce} \${status:--}"
 report stdout ${quote(stdoutFile)}
