@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments, stringify } from 'yaml';
+import { GROUP } from '../../src/crds/meta.ts';
 
 /** Whoever can run kubectl as an administrator: a cluster of ours, or a context of the user's. */
 export interface Kubectl {
@@ -19,7 +20,10 @@ const config = fileURLToPath(new URL('../../config/', import.meta.url));
 /** The cluster-wide part, which an administrator installs once: the CustomResourceDefinitions. */
 export async function installDefinitions(cluster: Kubectl): Promise<void> {
   await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-k', `${config}crd`]);
-  await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', '-k', `${config}crd`]);
+  const names = ['agentruns', 'agentsessions', 'agentworkflows', 'sandboxpools'].map(
+    (plural) => `crd/${plural}.${GROUP}`,
+  );
+  await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]);
 }
 
 /** Namespaces, ServiceAccount, Roles: the files of config/, under other namespace names where asked. */

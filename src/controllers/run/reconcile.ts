@@ -1,6 +1,6 @@
 import { AGENT_RUNS, type AgentRun, type AgentRunStatus } from '../../crds/agent-run.ts';
 import { API_VERSION } from '../../crds/meta.ts';
-import { isKubeError } from '../../kube/errors.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import { act } from './act.ts';
 import { decide, type Step } from './decide.ts';
@@ -13,11 +13,6 @@ export const FIELD_MANAGER = 'hummingbird-run';
 
 /** More steps than any run has between two waits; a decision that never settles stops here and backs off. */
 const MAX_STEPS = 40;
-
-export interface ReconcileResult {
-  /** Look again after this time; undefined: when something changes. */
-  readonly afterMs?: number;
-}
 
 export type RunReconciler = (ref: ObjectRef, signal: AbortSignal) => Promise<ReconcileResult>;
 
@@ -38,12 +33,12 @@ export function createRunReconciler(
       if (observed === undefined) return {};
       const step = decide(observed.state, deps.clock.now());
       if (step.kind === 'Done') return {};
-      if (step.kind === 'Wait') return step.ms === undefined ? {} : { afterMs: step.ms };
+      if (step.kind === 'Wait') return step.ms === undefined ? {} : { requeueAfterMs: step.ms };
       const { run, workflow, effective } = observed;
       const context = { deps, local, run, workflow, effective, signal, wake: () => wake(ref) };
       const result = await timed(deps, step, () => act(step, context));
       known = await write(deps, result.run ?? run, result);
-      if (result.afterMs !== undefined) return { afterMs: result.afterMs };
+      if (result.afterMs !== undefined) return { requeueAfterMs: result.afterMs };
       if (known === undefined) return {};
     }
     throw new Error(`AgentRun ${ref.namespace}/${ref.name}: no rest after ${MAX_STEPS} steps`);
@@ -84,6 +79,3 @@ async function timed(deps: RunDeps, step: Step, work: () => Promise<StepResult>)
     deps.metrics.step(step.kind, (deps.clock.monotonicMs() - before) / 1000);
   }
 }
-
-/** A conflict is no failure: somebody wrote in between, and the next look decides anew. */
-export const isStale = (error: unknown): boolean => isKubeError(error, 'Conflict', 'NotFound');

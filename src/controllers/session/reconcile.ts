@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { AGENT_SESSIONS, type AgentSession } from '../../crds/agent-session.ts';
 import { API_VERSION, SESSION_FINALIZER } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import { changedCondition } from '../conditions.ts';
@@ -21,14 +22,14 @@ export const sessionPrefix = (sessionId: string): string => `sessions/${sessionI
 
 /** Keeps a session's condition true, ends it when it expires, and its archive with it. */
 export function createSessionReconciler(deps: SessionDeps) {
-  return async (ref: ObjectRef): Promise<{ readonly afterMs?: number }> => {
+  return async (ref: ObjectRef): Promise<ReconcileResult> => {
     const session = await deps.kube.get(AGENT_SESSIONS, ref);
     if (session === undefined) return {};
     const step = decideSession(session, deps.clock.now());
     if (step.kind === 'Done') return {};
-    if (step.kind === 'Wait') return { afterMs: step.ms };
+    if (step.kind === 'Wait') return { requeueAfterMs: step.ms };
     await act(deps, session, step);
-    return { afterMs: 0 };
+    return { requeueAfterMs: 0 };
   };
 }
 

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { AGENT_WORKFLOWS, type AgentWorkflow, type AgentWorkflowStatus } from '../../crds/agent-workflow.ts';
 import { API_VERSION } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
 import { decideWorkflow, type ProjectCheck, type ReferenceCheck, type WorkflowObserved } from './decide.ts';
@@ -24,13 +26,13 @@ const RECHECK_BROKEN_MS = 5_000;
 
 /** Keeps a workflow's conditions true: what it names exists, has the right tier, and GitLab knows its bots. */
 export function createWorkflowReconciler(deps: WorkflowDeps) {
-  return async (ref: ObjectRef): Promise<{ readonly afterMs?: number }> => {
+  return async (ref: ObjectRef): Promise<ReconcileResult> => {
     const workflow = await deps.kube.get(AGENT_WORKFLOWS, ref);
     if (workflow === undefined || workflow.metadata.deletionTimestamp !== undefined) return {};
     const status = decideWorkflow(await observe(deps, workflow), deps.clock.now());
-    if (!same(workflow.status, status)) await write(deps, workflow, status);
+    if (!isDeepStrictEqual(workflow.status, status)) await write(deps, workflow, status);
     const ready = isTrue(status.conditions, 'Ready');
-    return { afterMs: ready ? RECHECK_MS : RECHECK_BROKEN_MS };
+    return { requeueAfterMs: ready ? RECHECK_MS : RECHECK_BROKEN_MS };
   };
 }
 
@@ -68,15 +70,4 @@ async function write(
   const after = conditionOf(status.conditions, 'Ready');
   if (after !== undefined && before?.status !== after.status)
     deps.events.record(workflow, after.status === 'True' ? 'Normal' : 'Warning', after.reason, after.message);
-}
-
-const same = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
-
-/** JSON with sorted keys, since the API server returns its own order. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

@@ -1,3 +1,4 @@
+import { labelValue } from '../../../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../../../crds/meta.ts';
 import type { SandboxRequest } from '../../../sandbox/port.ts';
 import { conditionOf } from '../../conditions.ts';
@@ -98,7 +99,7 @@ export function requestOf(
     epoch: run.status?.holder?.epoch ?? 0,
     labels: {
       [LABELS.managedBy]: MANAGED_BY,
-      [LABELS.workflow]: workflowName,
+      [LABELS.workflow]: labelValue(workflowName),
       ...(run.status?.projectId === undefined ? {} : { [LABELS.projectId]: String(run.status.projectId) }),
     },
     reapBy: new Date(deps.clock.now().getTime() + lifetimeMs),

@@ -1,0 +1,60 @@
+import type { AgentRun } from '../../crds/agent-run.ts';
+import { isTerminal } from '../../crds/reasons.ts';
+import { keyOf, refOfKey } from '../../kube/cache.ts';
+import { type Controller, from, type Source } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { HummingbirdOperator } from '../../kube/operator.ts';
+import type { RunDeps } from './deps.ts';
+import { StopReason } from './execution.ts';
+import { emptyLocalState } from './local.ts';
+import { createRunReconciler } from './reconcile.ts';
+
+export interface RunControllerOptions {
+  readonly operator: HummingbirdOperator;
+  readonly runs: Informer<AgentRun>;
+  readonly deps: RunDeps;
+  /** Runs reconciled side by side. Their agent loops are not counted: they run beside the reconciles. */
+  readonly concurrency: number;
+  /** Calls back when a replica came, went or expired, which is when its runs can be taken over. */
+  onReplicaChange(handler: () => void): () => void;
+}
+
+export interface RunController {
+  readonly controller: Controller;
+  /** Ends the agent loops of this process; what they return is thrown away, since another holder goes on. */
+  stopAgents(): Promise<void>;
+}
+
+export function createRunController(options: RunControllerOptions): RunController {
+  const { operator, runs, deps } = options;
+  const local = emptyLocalState();
+  const reconcile = createRunReconciler(deps, local, ({ namespace, name }) =>
+    controller.enqueue(`${namespace}/${name}`),
+  );
+  const controller: Controller = operator.control({
+    name: 'agentrun',
+    sources: [from(runs), replicaChanges(options)],
+    reconcile: (key, signal) => reconcile(refOfKey(key), signal),
+    concurrency: options.concurrency,
+  });
+  return {
+    controller,
+    async stopAgents() {
+      const reason = new StopReason('Shutdown', 'The operator stops; another process goes on with the run');
+      await Promise.all([...local.executions.values()].map((execution) => execution.stop(reason)));
+    },
+  };
+}
+
+/** Wakes the runs that others hold whenever a replica's Lease may have ended. */
+function replicaChanges({ runs, deps, onReplicaChange }: RunControllerOptions): Source {
+  const foreign = (run: AgentRun): boolean =>
+    !isTerminal(run.status?.phase) && run.status?.holder?.replica !== deps.holderName;
+  return {
+    subscribe: (enqueue) =>
+      onReplicaChange(() => {
+        for (const run of runs.list(foreign)) enqueue(keyOf(run));
+      }),
+    waitForSync: (signal) => runs.waitForSync(signal),
+  };
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env node
+import { Command, InvalidArgumentError } from 'commander';
+import { runOperator } from './cli/operator.ts';
+import { joinOperator } from './main/operator.ts';
+import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
+
+const env = process.env;
+const program = new Command('hummingbird')
+  .description('Runs LLM agents on GitLab merge requests, in sandboxes without network or credentials')
+  .showHelpAfterError();
+
+program
+  .command('operator')
+  .description(
+    'reconcile AgentRuns, AgentSessions, AgentWorkflows and SandboxPools, and make runs from queue messages',
+  )
+  .option('--kubeconfig <file>', 'kubeconfig; default: KUBECONFIG, the pod, ~/.kube/config')
+  .option('--context <name>', 'context of the kubeconfig')
+  .option('--namespace <name>', 'namespace of the agents, their configuration and Secrets', 'hummingbird')
+  .option('--sandbox-namespace <name>', 'namespace of the sandboxes', 'hummingbird-sandboxes')
+  .requiredOption('--gitlab-url <url>', 'GitLab, as https://gitlab.example.org', url)
+  .option(
+    '--queue-url <url>',
+    'SQS queue with GitLab webhooks; without it only applied AgentRuns are worked on',
+    url,
+  )
+  .option('--queue-endpoint <url>', 'another SQS endpoint than AWS (an emulator, a VPC endpoint)', url)
+  .option('--bucket <name>', 'S3 bucket for checkpoints and sessions')
+  .option('--bucket-endpoint <url>', 'another S3 endpoint than AWS', url)
+  .option('--store-dir <folder>', 'a folder instead of a bucket; one replica only')
+  .option('--region <name>', 'AWS region', env['AWS_REGION'] ?? 'us-east-1')
+  .option(
+    '--replica-id <name>',
+    'name of this replica, the same after a restart',
+    env['HUMMINGBIRD_REPLICA_ID'] ?? env['HOSTNAME'] ?? 'operator-0',
+  )
+  .option('--max-concurrent-runs <n>', 'runs reconciled side by side', count, 50)
+  .option('--health-port <port>', 'port of /healthz, /readyz and /metrics; 0: any free one', count, 8080)
+  .option(
+    '--marker-prefix <word>',
+    "first word of the comment that marks the operator's notes",
+    'hummingbird-session',
+  )
+  .option('--log-level <level>', 'trace, debug, info, warn, error', 'info')
+  .action(async (flags: OperatorFlags) => {
+    const stop = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => stop.abort(new Error(signal)));
+    await runOperator(await joinOperator(operatorSettings(flags), env), stop.signal);
+  });
+
+interface OperatorFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace: string;
+  readonly sandboxNamespace: string;
+  readonly gitlabUrl: string;
+  readonly queueUrl?: string;
+  readonly queueEndpoint?: string;
+  readonly bucket?: string;
+  readonly bucketEndpoint?: string;
+  readonly storeDir?: string;
+  readonly region: string;
+  readonly replicaId: string;
+  readonly maxConcurrentRuns: number;
+  readonly healthPort: number;
+  readonly markerPrefix: string;
+  readonly logLevel: string;
+}
+
+function operatorSettings(flags: OperatorFlags): OperatorSettings {
+  const { region, queueUrl } = flags;
+  return {
+    kubeconfig: flags.kubeconfig,
+    context: flags.context,
+    namespace: flags.namespace,
+    sandboxNamespace: flags.sandboxNamespace,
+    replicaId: flags.replicaId,
+    gitlabUrl: flags.gitlabUrl,
+    markerPrefix: flags.markerPrefix,
+    maxConcurrentRuns: flags.maxConcurrentRuns,
+    healthPort: flags.healthPort,
+    logLevel: flags.logLevel,
+    queue: queueUrl === undefined ? undefined : { url: queueUrl, endpoint: flags.queueEndpoint, region },
+    store: storeOf(flags),
+    secrets: readOperatorSecrets(env),
+  };
+}
+
+function storeOf({ bucket, bucketEndpoint, storeDir, region }: OperatorFlags): OperatorSettings['store'] {
+  if ((bucket === undefined) === (storeDir === undefined))
+    throw new SettingsError(
+      'give exactly one of --bucket (S3) and --store-dir (a folder): checkpoints and sessions need a place',
+    );
+  if (bucket !== undefined) return { kind: 'S3', bucket, endpoint: bucketEndpoint, region };
+  return { kind: 'Folder', path: storeDir ?? '' };
+}
+
+function url(text: string): string {
+  if (!URL.canParse(text) || !/^https?:/.test(text))
+    throw new InvalidArgumentError('it must be an http:// or https:// address');
+  return text;
+}
+
+function count(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('it must be a whole number');
+  return Number(text);
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof Error)) throw error;
+  process.stderr.write(`hummingbird: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,235 @@
+import { pino } from 'pino';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { bridgeMetrics } from '../bridge/metrics.ts';
+import { sqsQueue } from '../bridge/sqs.ts';
+import { runWorker } from '../bridge/worker.ts';
+import type { OperatorParts } from '../cli/operator.ts';
+import { createPoolController } from '../controllers/pool/controller.ts';
+import { runReaper } from '../controllers/pool/reap.ts';
+import { createRunController } from '../controllers/run/controller.ts';
+import { runMetrics } from '../controllers/run/metrics.ts';
+import { createSessionReconciler } from '../controllers/session/reconcile.ts';
+import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
+import { AGENT_RUNS } from '../crds/agent-run.ts';
+import { AGENT_SESSIONS } from '../crds/agent-session.ts';
+import { AGENT_WORKFLOWS } from '../crds/agent-workflow.ts';
+import { isTerminal } from '../crds/reasons.ts';
+import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
+import { createHttpClient } from '../http/client.ts';
+import { createRedactor } from '../http/redaction.ts';
+import { refOfKey } from '../kube/cache.ts';
+import { createClient } from '../kube/client.ts';
+import { systemClock } from '../kube/clock.ts';
+import { connect, defaultSource } from '../kube/config.ts';
+import { from } from '../kube/controller.ts';
+import { createEventRecorder } from '../kube/events.ts';
+import { execConnection } from '../kube/exec-connection.ts';
+import { DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
+import { HummingbirdOperator } from '../kube/operator.ts';
+import { holdReplicaLease } from '../kube/replica.ts';
+import { createTransport } from '../kube/transport.ts';
+import { podSandbox } from '../sandbox/pod.ts';
+import { podPool } from '../sandbox/pool.ts';
+import type { OperatorSettings } from '../settings/operator.ts';
+import { createFolderStore } from '../store/folder.ts';
+import type { ObjectStore } from '../store/port.ts';
+import { createS3Store } from '../store/s3.ts';
+import { joinGitLab } from './gitlab.ts';
+import { joinReferences, openModel } from './references.ts';
+import { checkProject, checkReferences } from './workflow-checks.ts';
+
+/** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
+export async function joinOperator(
+  settings: OperatorSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<OperatorParts> {
+  const { namespace, sandboxNamespace, secrets, replicaId } = settings;
+  const redactor = createRedactor([secrets.orchestratorToken, ...secrets.markerKeys.map(({ key }) => key)]);
+  const log = pino(
+    { level: settings.logLevel, base: { replica: replicaId } },
+    { write: (line: string) => void process.stdout.write(redactor.redact(line)) },
+  );
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+
+  const { kubeconfig, context } = settings;
+  const connection = connect(
+    defaultSource({
+      env,
+      ...(kubeconfig === undefined ? {} : { kubeconfig }),
+      ...(context === undefined ? {} : { context }),
+    }),
+  );
+  const transport = createTransport(connection);
+  const kube = createClient(transport);
+  const lease = await holdReplicaLease({
+    client: kube,
+    transport,
+    namespace,
+    replica: replicaId,
+    logger: log,
+  });
+  const holderName = holderOf(replicaId, lease.incarnation);
+  const events = createEventRecorder({
+    client: kube,
+    component: 'hummingbird-operator',
+    instance: replicaId,
+    logger: log,
+  });
+
+  const http = createHttpClient({ redactor });
+  const references = joinReferences(kube, (value) => redactor.add(value));
+  const gitlab = joinGitLab({ settings, http, references });
+  const store = openStore(settings);
+
+  const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
+  const runs = operator.informer(AGENT_RUNS, { namespace });
+  const workflows = operator.informer(AGENT_WORKFLOWS, { namespace });
+  const sessions = operator.informer(AGENT_SESSIONS, { namespace });
+  const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
+  const pods = operator.informer(POD, { namespace: sandboxNamespace });
+
+  const exec = execConnection(connection);
+  const sandboxes = podPool({
+    kube,
+    cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
+    openPod: ({ pod, namespace: podNamespace, name, deletePod }) =>
+      podSandbox({
+        connection: exec,
+        client: kube,
+        ref: { kind: 'PodPool', name, namespace: podNamespace },
+        namespace: podNamespace,
+        pod: name,
+        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
+        deletePod,
+        logger: log,
+      }),
+  });
+
+  const agents = createRunController({
+    operator,
+    runs,
+    concurrency: settings.maxConcurrentRuns,
+    onReplicaChange: (handler) => lease.onChange(handler),
+    deps: {
+      kube,
+      events,
+      clock: systemClock,
+      log,
+      metrics: runMetrics(registry),
+      holderName,
+      isHolderAlive: (holder) => isHolderAlive(lease, holder),
+      workflow: async (ref) =>
+        workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref)),
+      actionToken: (workflow, project) => references.actionToken(workflow, project),
+      model: (workflow, override) => openModel(references, http, workflow, override),
+      prompt: (workflow) => references.prompt(workflow),
+      redact: (text) => redactor.redact(text),
+      notes: gitlab.notes,
+      mergeRequests: gitlab.mergeRequests,
+      sandboxes,
+      sources: gitlab.sourcesOf(
+        async (ref) => workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref),
+      ),
+      store,
+    },
+  });
+  const reconcileSession = createSessionReconciler({ kube, events, clock: systemClock, log, store });
+  operator.control({
+    name: 'agentsession',
+    sources: [from(sessions)],
+    reconcile: (key) => reconcileSession(refOfKey(key)),
+  });
+  const reconcileWorkflow = createWorkflowReconciler({
+    kube,
+    events,
+    clock: systemClock,
+    references: (workflow) => checkReferences(references, kube, workflow),
+    project: (workflow, path) => checkProject(references, gitlab.notes, workflow, path),
+    activeRuns: ({ metadata }) =>
+      runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))
+        .length,
+  });
+  operator.control({
+    name: 'agentworkflow',
+    sources: [from(workflows), from(runs, ({ object }) => [`${namespace}/${object.spec.workflowRef.name}`])],
+    reconcile: (key) => reconcileWorkflow(refOfKey(key)),
+  });
+  const poolController = createPoolController({
+    kube,
+    events,
+    pools,
+    pods,
+    deployments: operator.informer(DEPLOYMENT, { namespace: sandboxNamespace }),
+    networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
+    logger: log,
+  });
+
+  const queue = openQueue(settings);
+  const bridge = {
+    name: 'bridge',
+    run: async (signal: AbortSignal): Promise<void> => {
+      if (queue === undefined) return;
+      await runWorker(
+        {
+          queue,
+          kube,
+          events,
+          namespace,
+          workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
+          metrics: bridgeMetrics(registry),
+          logger: log,
+          clock: systemClock,
+          random: Math.random,
+        },
+        signal,
+      );
+    },
+  };
+  const reaper = {
+    name: 'reaper',
+    run: (signal: AbortSignal) =>
+      runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal),
+  };
+
+  return {
+    log,
+    registry,
+    healthPort: settings.healthPort,
+    events,
+    operator,
+    controllers: [poolController],
+    loops: queue === undefined ? [reaper] : [bridge, reaper],
+    stopAgents: () => agents.stopAgents(),
+    leaseLost: lease.lost,
+    async close() {
+      queue?.close();
+      await lease.stop();
+      await http.close();
+      await transport.close();
+    },
+  };
+}
+
+/** Another name after every start of a replica, so that its own earlier holds are seen as somebody else's. */
+const holderOf = (replica: string, incarnation: number): string => `${replica}/${incarnation}`;
+
+async function isHolderAlive(
+  lease: { isAlive(replica: string, incarnation?: number): boolean },
+  holder: string,
+): Promise<boolean> {
+  const slash = holder.lastIndexOf('/');
+  return lease.isAlive(holder.slice(0, slash), Number(holder.slice(slash + 1)));
+}
+
+function openStore({ store }: OperatorSettings): ObjectStore {
+  if (store.kind === 'Folder') return createFolderStore(store.path);
+  const { bucket, region, endpoint } = store;
+  return createS3Store({ bucket, region, ...(endpoint === undefined ? {} : { endpoint, pathStyle: true }) });
+}
+
+function openQueue({ queue }: OperatorSettings): ReturnType<typeof sqsQueue> | undefined {
+  if (queue === undefined) return undefined;
+  const { url, region, endpoint } = queue;
+  return sqsQueue({ queueUrl: url, region, ...(endpoint === undefined ? {} : { endpoint }) });
+}

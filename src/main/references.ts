@@ -1,0 +1,49 @@
+import { chooseModel } from '../agent/models/choose.ts';
+import type { Model } from '../agent/models/port.ts';
+import { loadBuiltinPrompt } from '../agent/prompt-files.ts';
+import type { AgentWorkflow } from '../crds/agent-workflow.ts';
+import type { HttpClient } from '../http/client.ts';
+import { CONFIG_MAP, SECRET } from '../kube/kinds.ts';
+import type { KubeClient } from '../kube/port.ts';
+import { createReferences, type References, type Resolved } from '../settings/references.ts';
+
+/** References read from the cluster at the time of asking: a rotated Secret counts from the next use on. */
+export function joinReferences(kube: KubeClient, onSecret: (value: string) => void): References {
+  return createReferences({
+    async readSecret(namespace, name) {
+      const found = await kube.get(SECRET, { namespace, name });
+      return found && { labels: found.metadata.labels ?? {}, data: found.data ?? {} };
+    },
+    readConfigMapKey: async (namespace, name, key) =>
+      (await kube.get(CONFIG_MAP, { namespace, name }))?.data?.[key],
+    readBuiltinPrompt: (name) => loadBuiltinPrompt(name),
+    onSecret,
+  });
+}
+
+/** The workflow's model, or the one that a run asks for at the same provider. */
+export async function openModel(
+  references: References,
+  http: HttpClient,
+  workflow: AgentWorkflow,
+  override: string | undefined,
+): Promise<Resolved<Model>> {
+  const { name, provider, baseURL } = workflow.spec.model;
+  const key = await references.modelKey(workflow);
+  if (key.kind === 'Invalid') return key;
+  try {
+    const value = chooseModel(
+      {
+        name: override ?? name,
+        provider,
+        ...(baseURL === undefined ? {} : { baseUrl: baseURL }),
+        ...(key.value === undefined ? {} : { apiKey: key.value }),
+      },
+      { http },
+    );
+    return { kind: 'Ok', value };
+  } catch (error) {
+    const message = `spec.model: ${error instanceof Error ? error.message : String(error)}`;
+    return { kind: 'Invalid', reason: 'InvalidModel', message };
+  }
+}
