@@ -51,6 +51,8 @@ async function send(
     method,
     url: withQuery(base + endpoint, snakeKeys(searchParams)),
     headers,
+    // Every PUT of GitLab's sets fields to given values.
+    idempotent: method === 'PUT',
     ...(body === undefined ? {} : { body: JSON.stringify(snakeKeys(body)) }),
     ...(signal === undefined ? {} : { signal }),
   });

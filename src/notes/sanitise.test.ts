@@ -237,6 +237,17 @@ describe('closing words, controls and open ends', () => {
   });
 });
 
+test.each(['> ', '- ', '>', '1. ', '*', '['])(
+  '%j ten thousand times over is shown, not followed',
+  (piece) => {
+    const text = `${piece.repeat(10_000)}@ada\n/close`;
+    const clean = sanitise(text);
+    expect(extractCommands(clean).commands).toEqual([]);
+    expect(mentionsIn(clean)).toBeNull();
+  },
+  60_000,
+);
+
 test('whatever the text is, a second pass changes nothing visible and no command is left', () => {
   const piece = fc.constantFrom(
     '@a',
@@ -288,6 +299,6 @@ test('whatever the text is, a second pass changes nothing visible and no command
       expect(extractCommands(body).commands).toEqual([]);
       expect(parseMarker(body, { keys })).toEqual({ kind: 'Signed', marker });
     }),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   );
-});
+}, 60_000);

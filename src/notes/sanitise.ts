@@ -6,24 +6,37 @@ import { CLOSING, textEdits } from './references.ts';
 
 /** Neutralising one construct may uncover another (an HTML block becomes Markdown); real texts need two rounds. */
 const MAX_ROUNDS = 8;
-/** Parsing is superlinear on hostile input: beyond this a text is shown as it is, in a code block. */
-const MAX_RICH_LENGTH = 256 * 1024;
+/** Parsing is superlinear on hostile input (measured: 64 KiB of brackets take a second). */
+const MAX_RICH_LENGTH = 64 * 1024;
+/** More quotes and lists inside one another than anybody reads; the parser's stack ends at some thousands. */
+const TOO_DEEP = /^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){32}/m;
 
 /**
  * Markdown of a model as Markdown that has no effect on GitLab but being read: no quick action, mention, issue
  * closing, external image, HTML beyond a few harmless tags, comment, or invisible character. What is harmless
- * stays as it was, byte for byte. A second pass changes nothing that can be seen.
+ * stays as it was, byte for byte. A text beyond 64 KiB is shown as it is, in a code block. A second pass changes nothing that can be seen.
  */
 export function sanitise(source: string): string {
-  let text = visibleText(source).trimEnd();
-  if (text.length > MAX_RICH_LENGTH) return asCodeBlock(text);
+  const text = visibleText(source).trimEnd();
+  try {
+    return inert(text) ?? asCodeBlock(text);
+  } catch (error) {
+    if (error instanceof RangeError) return asCodeBlock(text);
+    throw error;
+  }
+}
+
+/** Undefined when the text is too large, too deep, or does not come to rest. */
+function inert(source: string): string | undefined {
+  let text = source;
   for (let round = 0; round < MAX_ROUNDS; round++) {
+    if (text.length > MAX_RICH_LENGTH || TOO_DEEP.test(text)) return undefined;
     const root = parseMarkdown(text);
     const edits = [...nodeEdits(text, root), ...lineEdits(text, root)];
-    if (edits.length === 0) return closed(text, root) ?? asCodeBlock(text);
+    if (edits.length === 0) return closed(text, root);
     text = applyEdits(text, edits);
   }
-  return asCodeBlock(text);
+  return undefined;
 }
 
 /** The text as it stands, without any meaning. */
