@@ -10,6 +10,8 @@ export interface WorkerDependencies extends HandleDependencies, OutageDependenci
   readonly concurrency?: number;
   /** For one message; must be below the queue's visibility timeout (30 s by default). Default 20 s. */
   readonly messageTimeoutMs?: number;
+  /** Longest wait of one receive, default 20 s, which is SQS's longest: fewest empty answers. */
+  readonly waitSeconds?: number;
   /** What is in hand at shutdown may take so long; then it is handed back. Default 10 s. */
   readonly graceMs?: number;
 }
@@ -28,10 +30,12 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
     concurrency = 10,
     messageTimeoutMs = 20_000,
     graceMs = 10_000,
+    waitSeconds = 20,
   } = dependencies;
   const outage = trackOutage(dependencies);
   const hardStop = new AbortController();
   const inHand = new Set<Promise<void>>();
+  let receiving = new AbortController();
 
   const take = (message: QueueMessage) => {
     const limit = AbortSignal.any([hardStop.signal, AbortSignal.timeout(messageTimeoutMs)]);
@@ -53,7 +57,8 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
         return;
       }
     } catch (error) {
-      outage.report(error);
+      // Also the poll that is under way: what it brought could not be done either.
+      if (outage.report(error)) receiving.abort(error);
       dependencies.metrics.message('failed');
       logger.warn({ ...fields, ...errorFields(error) }, 'message not done, left for another delivery');
       if (signal.aborted) await handBack(message);
@@ -91,11 +96,12 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
       await Promise.race(inHand);
       continue;
     }
+    receiving = new AbortController();
     try {
       const messages = await queue.receive({
         max: concurrency - inHand.size,
-        waitSeconds: WAIT_SECONDS,
-        signal,
+        waitSeconds,
+        signal: AbortSignal.any([signal, receiving.signal]),
       });
       failures = 0;
       for (const message of messages) {
@@ -104,6 +110,7 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
       }
     } catch (error) {
       if (signal.aborted) break;
+      if (receiving.signal.aborted) continue;
       failures++;
       logger.warn({ failures, ...errorFields(error) }, 'nothing received from the queue; trying again');
       await sleep(clock, backoffMs(failures - 1, 500, 30_000, random), signal);
@@ -117,9 +124,6 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
   await Promise.all(inHand);
   cancel();
 }
-
-/** Long polling at its longest: fewest empty answers. */
-const WAIT_SECONDS = 20;
 
 /** Nothing is received before the workflows are known. */
 async function untilReady({ workflows, clock }: WorkerDependencies, signal: AbortSignal): Promise<void> {
