@@ -58,7 +58,10 @@ const HARD_RULES: readonly Rule[] = [
 const SOFT_RULES: readonly Rule[] = [
   { name: 'iterationLimit', speaks: (o) => o.iteration >= SOFT_SHARE * o.limits.maxIterations },
   { name: 'contextLimit', speaks: (o) => o.lastInputTokens >= SOFT_SHARE * o.limits.contextTokens },
-  { name: 'budget', speaks: (o) => budgetLeft(o) <= (1 - SOFT_SHARE) * (o.limits.budgetUsd ?? 0) },
+  {
+    name: 'budget',
+    speaks: (o) => spent(o) >= SOFT_SHARE * (o.limits.budgetUsd ?? Number.POSITIVE_INFINITY),
+  },
 ];
 
 /** Which step the limits ask for before the next call. */
@@ -75,6 +78,10 @@ export function nextStep(outlook: Outlook): Step {
 function budgetLeft({ limits, money }: Outlook): number {
   if (limits.budgetUsd === undefined || money === undefined) return Number.POSITIVE_INFINITY;
   return limits.budgetUsd - money.spentUsd;
+}
+
+function spent({ money }: Outlook): number {
+  return money?.spentUsd ?? Number.NEGATIVE_INFINITY;
 }
 
 function costOfNext({ money }: Outlook): number {
