@@ -9,5 +9,8 @@ export interface SourceScope {
 
 /** Builds the tools of the data sources that a workflow declares, with tool-tier credentials inside. */
 export interface SourceFactory {
-  toolsFor(request: { readonly workflow: { readonly namespace: string; readonly name: string }; readonly scope: SourceScope }): Promise<readonly Tool[]>;
+  toolsFor(request: {
+    readonly workflow: { readonly namespace: string; readonly name: string };
+    readonly scope: SourceScope;
+  }): Promise<readonly Tool[]>;
 }

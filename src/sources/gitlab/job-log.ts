@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { Tool } from '../../agent/tools/port.ts';
+import { HttpError } from '../../http/client.ts';
+import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
+import type { SourceScope } from '../port.ts';
+import { gitlabTool } from './gitlab-tool.ts';
+import { plainLog } from './plain-log.ts';
+import { outOfScope, project } from './scope.ts';
+
+export function jobLog(api: GitLabApi, scope: SourceScope): Tool {
+  return gitlabTool({
+    name: 'gitlab_get_job_log',
+    description:
+      'The log of one GitLab CI job of the project, as plain text without colours and section markers.',
+    schema: z.object({
+      project,
+      job_id: z
+        .number()
+        .int()
+        .positive()
+        .describe('Id of the job: the number after /-/jobs/ in a status target_url'),
+    }),
+    async run(args, { signal }) {
+      const refusal = outOfScope(scope, args);
+      if (refusal !== undefined) return { kind: 'Error', message: refusal };
+      // The path names the project, so GitLab answers 404 for a job of another one.
+      const { body } = await api.stream(
+        `projects/${projectPath(scope.project)}/jobs/${args.job_id}/trace`,
+        {},
+        signal,
+      );
+      const log = plainLog(body);
+      let missing: string | undefined;
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        let bytes = 0;
+        try {
+          for await (const chunk of log) {
+            bytes += chunk.length;
+            yield chunk;
+          }
+          if (bytes === 0)
+            missing = 'The log is empty: the job has not started, wrote nothing, or its log was erased.';
+        } catch (error) {
+          if (!(error instanceof HttpError)) throw error;
+          missing = `The log broke off after ${bytes} bytes (${error.message}); the rest is missing.`;
+        }
+      }
+      return { kind: 'Stream', chunks: chunks(), suffix: '.log', binary: false, incomplete: () => missing };
+    },
+  });
+}

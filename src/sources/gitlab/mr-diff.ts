@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { Tool } from '../../agent/tools/port.ts';
+import { HttpError } from '../../http/client.ts';
+import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
+import type { SourceScope } from '../port.ts';
+import { gitlabTool } from './gitlab-tool.ts';
+import { iid, outOfScope, project } from './scope.ts';
+
+const Change = z.object({
+  old_path: z.string(),
+  new_path: z.string(),
+  new_file: z.boolean(),
+  renamed_file: z.boolean(),
+  deleted_file: z.boolean(),
+  diff: z.string(),
+  too_large: z.boolean().nullish(),
+  collapsed: z.boolean().nullish(),
+});
+type Change = z.infer<typeof Change>;
+const MergeRequest = z.object({ sha: z.string().nullable(), changes_count: z.string().nullish() });
+type MergeRequest = z.infer<typeof MergeRequest>;
+
+/** GitLab collects no more files than this for a merge request, whatever its answers say. */
+const GITLAB_MAX_FILES = 1000;
+/** Characters of diffs kept in memory; GitLab's own limits are in this range. */
+const MAX_DIFF_LENGTH = 16 * 1024 * 1024;
+
+export function mrDiff(api: GitLabApi, scope: SourceScope): Tool {
+  return gitlabTool({
+    name: 'gitlab_get_mr_diff',
+    description:
+      'Changed files of the merge request with their diffs, as JSON. Says when the list or a diff is incomplete.',
+    notes: NOTES,
+    schema: z.object({ project, iid }),
+    async run(args, { signal }) {
+      const refusal = outOfScope(scope, args);
+      if (refusal !== undefined) return { kind: 'Error', message: refusal };
+      const found = MergeRequest.parse(
+        await api.resources(signal).mergeRequests.show(scope.project, scope.iid),
+      );
+      const changes = await read(api, scope, signal);
+      return { kind: 'Json', value: { ...summary(found, changes, scope), files: changes.files.map(file) } };
+    },
+  });
+}
+
+const NOTES = `\`gitlab_get_mr_diff\` answers \`{complete, warnings, files: [{path, change, diff}]}\`.
+\`complete: false\` means that files or diffs are missing: do not conclude that something was not changed because it is not listed. A file with \`diff_omitted\` has changes that are not shown.`;
+
+interface Changes {
+  readonly files: readonly Change[];
+  /** Why reading ended before the end of the list. */
+  readonly cut: string | undefined;
+}
+
+/** What came before a failure is worth more than the failure. */
+async function read(api: GitLabApi, scope: SourceScope, signal: AbortSignal): Promise<Changes> {
+  const files: Change[] = [];
+  let length = 0;
+  const path = `projects/${projectPath(scope.project)}/merge_requests/${scope.iid}/diffs`;
+  try {
+    for await (const rows of api.pages(path, {}, signal)) {
+      for (const row of rows) {
+        const change = Change.parse(row);
+        length += change.diff.length;
+        if (length > MAX_DIFF_LENGTH) return { files, cut: 'the diffs are too large to be read in full' };
+        files.push(change);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof HttpError) || files.length === 0) throw error;
+    return { files, cut: error.message };
+  }
+  return { files, cut: undefined };
+}
+
+/**
+ * The count of the merge request is what tells: it ends in `+` when GitLab stopped counting. No flag of the
+ * lists is relied on, since its absence proves nothing.
+ */
+function summary(found: MergeRequest, { files, cut }: Changes, scope: SourceScope) {
+  const count = found.changes_count ?? String(files.length);
+  const partial = cut !== undefined || count !== String(files.length) || files.length >= GITLAB_MAX_FILES;
+  const omitted = files.filter((change) => omission(change) !== undefined).length;
+  const moved = found.sha !== null && found.sha !== scope.sha;
+  const warnings = [
+    ...(partial
+      ? [`The list of files is incomplete: ${files.length} are shown, the merge request has more.`]
+      : []),
+    ...(cut === undefined ? [] : [`Reading ended early: ${cut}.`]),
+    ...(omitted > 0 ? [`GitLab left out the diffs of ${omitted} files (diff_omitted says why).`] : []),
+    ...(moved ? [`These are the changes at ${found.sha}; this run is about ${scope.sha}.`] : []),
+  ];
+  return { complete: !partial && omitted === 0, warnings, ...(partial ? {} : { file_count: files.length }) };
+}
+
+function file(change: Change) {
+  const omitted = omission(change);
+  return {
+    path: change.new_path,
+    ...(change.old_path === change.new_path ? {} : { old_path: change.old_path }),
+    change: change.new_file
+      ? 'added'
+      : change.deleted_file
+        ? 'deleted'
+        : change.renamed_file
+          ? 'renamed'
+          : 'modified',
+    ...(omitted === undefined ? { diff: change.diff } : { diff_omitted: omitted }),
+  };
+}
+
+/** An empty diff is normal for a mode change, a pure rename or an empty file. */
+function omission(change: Change): string | undefined {
+  if (change.diff !== '') return undefined;
+  if (change.too_large) return 'too large';
+  if (change.collapsed) return 'collapsed by GitLab, because the whole is large';
+  return undefined;
+}

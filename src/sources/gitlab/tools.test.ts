@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { aScene } from '../../../test/fakes/gitlab/scene.ts';
+import type { Tool, ToolOutput } from '../../agent/tools/port.ts';
+import { createHttpClient, type HttpClient } from '../../http/client.ts';
+import { toolToken } from '../../settings/tokens.ts';
+import { createSourceFactory } from '../factory.ts';
+import { gitlabTools } from './tools.ts';
+
+let scene: Awaited<ReturnType<typeof aScene>>;
+let http: HttpClient;
+let reader: { token: string };
+let tools: ReadonlyMap<string, Tool>;
+
+beforeEach(async () => {
+  scene = await aScene();
+  http = createHttpClient({ clock: { now: Date.now, random: () => 0, sleep: async () => {} } });
+  reader = scene.state.projectBot(scene.project, { scopes: ['read_api'], level: 20 });
+  tools = toolsWith(reader.token);
+});
+afterEach(async () => {
+  expect(scene.gitlab.violations).toEqual([]);
+  await http.close();
+  await scene.gitlab.stop();
+});
+
+const scope = () => ({ project: 'group/app', iid: 1, sha: scene.mergeRequest.sha });
+
+function toolsWith(token: string): ReadonlyMap<string, Tool> {
+  const made = gitlabTools({ http, baseUrl: scene.gitlab.url, token: toolToken(token) }, scope());
+  return new Map(made.map((tool) => [tool.definition.name, tool]));
+}
+
+async function call(name: string, args: unknown): Promise<ToolOutput> {
+  const tool = tools.get(name);
+  if (tool === undefined) throw new Error(`no tool ${name}`);
+  const parsed = tool.parse(args);
+  if (!parsed.ok) throw new Error(parsed.message);
+  return tool.run(parsed.args, { signal: AbortSignal.timeout(20_000) });
+}
+
+async function text(output: ToolOutput): Promise<string> {
+  if (output.kind !== 'Stream') throw new Error(JSON.stringify(output));
+  const parts: Uint8Array[] = [];
+  for await (const chunk of output.chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString();
+}
+
+const at = { project: 'group/app', iid: 1 };
+
+describe('definitions', () => {
+  test('names are those of the specification, parameters a JSON schema', () => {
+    expect([...tools.keys()]).toEqual([
+      'gitlab_get_mr_details',
+      'gitlab_get_commit_statuses',
+      'gitlab_get_job_log',
+      'gitlab_get_mr_diff',
+    ]);
+    expect(tools.get('gitlab_get_job_log')?.definition.parameters).toMatchObject({
+      type: 'object',
+      properties: { project: { type: 'string' }, job_id: { type: 'integer' } },
+      required: ['project', 'job_id'],
+    });
+  });
+
+  test('wrong arguments come back with what to mend', () => {
+    const parsed = tools.get('gitlab_get_job_log')?.parse({ project: 'group/app', job_id: 'seven' });
+    expect(parsed).toMatchObject({ ok: false, message: expect.stringContaining('job_id') });
+  });
+});
+
+describe('scope', () => {
+  test.each([
+    ['gitlab_get_mr_details', { project: 'group/other', iid: 1 }, 'project group/other'],
+    ['gitlab_get_mr_details', { project: 'group/app', iid: 2 }, 'merge request 2'],
+    ['gitlab_get_mr_diff', { project: 'group/app', iid: 2 }, 'merge request 2'],
+    ['gitlab_get_commit_statuses', { project: 'group/app', sha: 'f'.repeat(40) }, `commit ${'f'.repeat(40)}`],
+    ['gitlab_get_job_log', { project: 'group/other', job_id: 7 }, 'project group/other'],
+  ])('%s of %j is refused without asking GitLab', async (name, args, wrong) => {
+    const output = await call(name, args);
+    expect(output).toEqual({
+      kind: 'Error',
+      message: `Not allowed: ${wrong}. This run reads project "group/app", iid 1, sha "${scene.mergeRequest.sha}" only.`,
+    });
+    expect(scene.gitlab.requests).toEqual([]);
+  });
+
+  test('a job of another project is not found, although the token could read it', async () => {
+    const other = scene.state.project({ path: 'group/other' });
+    const both = scene.state.user({ username: 'both' });
+    for (const project of [scene.project, other]) scene.state.member(project, both, 30);
+    tools = toolsWith(scene.state.token({ user: both, scopes: ['read_api'] }));
+    const job = scene.state.job(scene.state.pipeline(other, { user: both }), {
+      name: 'secret',
+      trace: 'secret',
+    });
+    const output = await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id });
+    expect(output).toMatchObject({ kind: 'Error', message: expect.stringContaining('answered 404') });
+  });
+
+  test("an abbreviated SHA of the run's commit is that commit", async () => {
+    scene.state.status(scene.project, { sha: scene.mergeRequest.sha, name: 'x', author: scene.users.ada });
+    const output = await call('gitlab_get_commit_statuses', {
+      project: 'group/app',
+      sha: scene.mergeRequest.sha.slice(0, 8),
+    });
+    expect(await text(output)).toContain('"name":"x"');
+  });
+});
+
+describe('merge request', () => {
+  test('details name author, head, branches and labels', async () => {
+    const output = await call('gitlab_get_mr_details', at);
+    expect(output).toMatchObject({
+      kind: 'Json',
+      value: {
+        title: 'Add a cache',
+        author: { username: 'ada' },
+        sha: scene.mergeRequest.sha,
+        labels: ['backend'],
+        source_branch: 'feature-1',
+      },
+    });
+  });
+
+  test('a long description is cut and says so; a moved head is named', async () => {
+    scene.mergeRequest.description = 'x'.repeat(20_000);
+    scene.state.push(scene.mergeRequest);
+    const output = await call('gitlab_get_mr_details', at);
+    expect(output).toMatchObject({
+      value: { description_truncated_from: 20_000, note: expect.stringContaining('has moved on') },
+    });
+    expect(JSON.stringify(output).length).toBeLessThan(10_000);
+  });
+
+  test('a diff lists files with what happened to them', async () => {
+    scene.mergeRequest.diffs = [
+      scene.state.diff({ newPath: 'src/a.ts', diff: '@@ -1 +1 @@\n-a\n+b\n' }),
+      scene.state.diff({ newPath: 'src/c.ts', oldPath: 'src/b.ts', renamedFile: true, diff: '' }),
+    ];
+    expect(await call('gitlab_get_mr_diff', at)).toEqual({
+      kind: 'Json',
+      value: {
+        complete: true,
+        warnings: [],
+        file_count: 2,
+        files: [
+          { path: 'src/a.ts', change: 'modified', diff: '@@ -1 +1 @@\n-a\n+b\n' },
+          { path: 'src/c.ts', old_path: 'src/b.ts', change: 'renamed', diff: '' },
+        ],
+      },
+    });
+  });
+
+  test('a diff that GitLab leaves out is named', async () => {
+    scene.mergeRequest.diffs = [
+      scene.state.diff({ newPath: 'big', diff: 'x', tooLarge: true }),
+      scene.state.diff({ newPath: 'folded', diff: 'x', collapsed: true }),
+    ];
+    expect(await call('gitlab_get_mr_diff', at)).toMatchObject({
+      value: {
+        complete: false,
+        warnings: ['GitLab left out the diffs of 2 files (diff_omitted says why).'],
+        files: [{ diff_omitted: 'too large' }, { diff_omitted: expect.stringContaining('collapsed') }],
+      },
+    });
+  });
+
+  test.each([true, false])(
+    'BR-04: a list of 1000 files is incomplete and no size is told (counted to the end: %s)',
+    async (counted) => {
+      scene.mergeRequest.diffs = Array.from({ length: 1000 }, (_, index) =>
+        scene.state.diff({ newPath: `f${index}`, diff: '+x\n' }),
+      );
+      scene.mergeRequest.overflow = !counted;
+      const output = await call('gitlab_get_mr_diff', at);
+      expect(output).toMatchObject({
+        value: { complete: false, warnings: [expect.stringContaining('incomplete')] },
+      });
+      expect(output).not.toHaveProperty('value.file_count');
+    },
+  );
+
+  test('a list that breaks off gives what came, and says so', async () => {
+    scene.mergeRequest.diffs = Array.from({ length: 150 }, (_, index) =>
+      scene.state.diff({ newPath: `f${index}`, diff: '+x\n' }),
+    );
+    scene.gitlab.faults.add({ path: /diffs\?.*page=2/, status: 500, times: 99 });
+    const output = await call('gitlab_get_mr_diff', at);
+    expect(output).toMatchObject({
+      value: {
+        complete: false,
+        warnings: [expect.stringContaining('100 are shown'), expect.stringContaining('answered 500')],
+      },
+    });
+  });
+});
+
+describe('statuses', () => {
+  const fill = (count: number) => {
+    for (let index = 0; index < count; index++) {
+      scene.state.status(scene.project, {
+        sha: scene.mergeRequest.sha,
+        name: `check-${index}`,
+        author: scene.users.ada,
+      });
+    }
+  };
+  const statuses = () =>
+    call('gitlab_get_commit_statuses', { project: 'group/app', sha: scene.mergeRequest.sha });
+
+  test.each(['no-link', 'keyset', 'offset'] as const)(
+    'BR-01, BR-02: 207 statuses come in 3 requests, whatever leads on (%s)',
+    async (paging) => {
+      scene.gitlab.paging = paging;
+      fill(207);
+      const output = await statuses();
+      const lines = (await text(output)).trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line).name)).toEqual(
+        Array.from({ length: 207 }, (_, index) => `check-${index}`),
+      );
+      expect(scene.gitlab.requests).toHaveLength(3);
+      expect(output).toMatchObject({ suffix: '.jsonl', binary: false });
+    },
+  );
+
+  test('a page that fails for good ends the list, and the gap is named', async () => {
+    fill(250);
+    scene.gitlab.faults.add({ path: /statuses.*page=3/, status: 503, times: 99 });
+    const output = await statuses();
+    expect((await text(output)).trimEnd().split('\n')).toHaveLength(200);
+    expect(output.kind === 'Stream' && output.incomplete?.()).toMatch(
+      /^The list broke off after 200 statuses \(.*answered 503/,
+    );
+  });
+
+  test('a page that fails once is asked again', async () => {
+    fill(250);
+    scene.gitlab.faults.add({ path: /page=2/, closeMidBody: true });
+    const output = await statuses();
+    expect((await text(output)).trimEnd().split('\n')).toHaveLength(250);
+    expect(output.kind === 'Stream' && output.incomplete?.()).toBeUndefined();
+  });
+
+  test('a job stands in it with the id that its log is read by', async () => {
+    const pipeline = scene.state.pipeline(scene.project, {
+      user: scene.users.ada,
+      mergeRequest: scene.mergeRequest,
+    });
+    const job = scene.state.job(pipeline, {
+      name: 'unit',
+      trace: '\u001b[0Ksection_start:1:s\r\u001b[0K\u001b[31m1 failed\u001b[0m\n',
+    });
+    const [line = ''] = (await text(await statuses())).split('\n');
+    expect(JSON.parse(line).target_url).toMatch(new RegExp(`/-/jobs/${job.id}$`));
+    const log = await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id });
+    expect(log).toMatchObject({ suffix: '.log', binary: false });
+    expect(await text(log)).toBe('1 failed\n');
+  });
+});
+
+describe('job log', () => {
+  const aJob = (trace?: string) => {
+    const pipeline = scene.state.pipeline(scene.project, {
+      user: scene.users.ada,
+      mergeRequest: scene.mergeRequest,
+    });
+    return scene.state.job(pipeline, { name: 'unit', ...(trace === undefined ? {} : { trace }) }).id;
+  };
+
+  test('an empty log says why it may be empty', async () => {
+    const output = await call('gitlab_get_job_log', { project: 'group/app', job_id: aJob() });
+    expect(await text(output)).toBe('');
+    expect(output.kind === 'Stream' && output.incomplete?.()).toContain('has not started');
+  });
+
+  test('a log that breaks off keeps what came and says so', async () => {
+    scene.gitlab.faults.add({ path: /trace/, closeMidBody: true });
+    const output = await call('gitlab_get_job_log', {
+      project: 'group/app',
+      job_id: aJob('x'.repeat(100_000)),
+    });
+    expect(await text(output)).toMatch(/^x+$/);
+    expect(output.kind === 'Stream' && output.incomplete?.()).toMatch(/^The log broke off after \d+ bytes/);
+  });
+});
+
+describe('failures', () => {
+  test.each([
+    [401, 'The read token is not valid'],
+    [403, 'may not see this'],
+    [404, 'Check the arguments'],
+    [429, 'limits the rate'],
+    [500, 'This may pass'],
+  ])('%i tells the model what to do', async (status, advice) => {
+    scene.gitlab.faults.add({
+      path: /./,
+      status,
+      times: 99,
+      headers: status === 429 ? { 'retry-after': '600' } : {},
+    });
+    for (const [name, args] of [
+      ['gitlab_get_mr_details', at],
+      ['gitlab_get_mr_diff', at],
+      ['gitlab_get_commit_statuses', { project: 'group/app', sha: scene.mergeRequest.sha }],
+      ['gitlab_get_job_log', { project: 'group/app', job_id: 7 }],
+    ] as const) {
+      const output = await call(name, args);
+      expect(output).toMatchObject({ kind: 'Error', message: expect.stringContaining(advice) });
+      expect(JSON.stringify(output)).not.toContain(reader.token);
+    }
+  });
+
+  test('an answer of another form is named and does not end the run', async () => {
+    scene.gitlab.faults.add({ path: /./, status: 200, body: '{"title":7}' });
+    expect(await call('gitlab_get_mr_details', at)).toMatchObject({
+      kind: 'Error',
+      message: expect.stringContaining('unexpected form'),
+    });
+  });
+
+  test('the signal of the run ends a request', async () => {
+    scene.gitlab.faults.add({ path: /./, delayMs: 5_000 });
+    const controller = new AbortController();
+    const pending = tools.get('gitlab_get_mr_details')!.run(at, { signal: controller.signal });
+    controller.abort(new Error('cancelled'));
+    await expect(pending).rejects.toThrow('cancelled');
+  });
+});
+
+describe('factory', () => {
+  const factory = (asked: string[], token: string | undefined) =>
+    createSourceFactory({
+      http,
+      gitlabUrl: scene.gitlab.url,
+      gitlabToken: async (workflow, project) => {
+        asked.push(`${workflow.namespace}/${workflow.name} ${project}`);
+        return token === undefined ? undefined : toolToken(token);
+      },
+    });
+
+  test('tools read with the token of the workflow and project', async () => {
+    const asked: string[] = [];
+    const made = await factory(asked, reader.token).toolsFor({
+      workflow: { namespace: 'ns', name: 'wf' },
+      scope: scope(),
+    });
+    expect(asked).toEqual(['ns/wf group/app']);
+    await made[0]?.run(at, { signal: AbortSignal.timeout(5_000) });
+    expect(scene.gitlab.requests.map(({ token }) => token)).toEqual([reader.token]);
+  });
+
+  test('a workflow without a GitLab source has no GitLab tools', async () => {
+    expect(
+      await factory([], undefined).toolsFor({ workflow: { namespace: 'ns', name: 'wf' }, scope: scope() }),
+    ).toEqual([]);
+  });
+});
