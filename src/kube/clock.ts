@@ -14,10 +14,18 @@ export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
   after(ms, action) {
-    const timer = setTimeout(action, ms);
+    let timer: NodeJS.Timeout;
+    const arm = (leftMs: number) => {
+      const now = Math.min(leftMs, LONGEST_TIMER_MS);
+      timer = setTimeout(() => (leftMs > now ? arm(leftMs - now) : action()), now);
+    };
+    arm(ms);
     return () => clearTimeout(timer);
   },
 };
+
+/** Node fires a longer timer at once: its delay is a signed 32-bit number, some 24.8 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A number in [0, 1). */
 export type Random = () => number;

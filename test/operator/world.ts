@@ -29,8 +29,8 @@ export interface WorldOptions {
   readonly scripts: Readonly<Record<string, Script>>;
   readonly replicas?: number;
   readonly workflowSpec?: object;
-  /** Changes what the operator is started with. */
-  readonly operator?: Partial<OperatorProcessOptions>;
+  /** Changes what the operator is started with: fault proxies in front of what it talks to, say. */
+  readonly operator?: (base: OperatorProcessOptions) => Promise<Partial<OperatorProcessOptions>>;
 }
 
 /** Everything around one operator, in namespaces of its own: what a test changes is its own. */
@@ -96,15 +96,15 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
       spec: { limits: { timeout: '60s' }, ...options.workflowSpec },
     }),
   );
-  const base: OperatorProcessOptions = {
+  const plain: OperatorProcessOptions = {
     kubeconfigPath: await cluster.kubeconfigFor(namespaces.agents, 'hummingbird-operator'),
     namespaces,
     gitlabUrl: gitlab.url,
     secrets: { orchestratorToken: tokens.orchestrator, markerKeys: `k1:${'ab'.repeat(32)}` },
     store: { folder: storeDir },
     logFile: join(storeDir, 'operator.log'),
-    ...options.operator,
   };
+  const base = { ...plain, ...(await options.operator?.(plain)) };
   let operator = await startOperatorProcess(base);
 
   const world: World = {
