@@ -132,15 +132,6 @@ describe('refusals carry the reason, the place and what to do', () => {
   });
 });
 
-test('a token file that is rotated is read again', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'token-'));
-  const file = join(folder, 'token');
-  writeFileSync(file, `${api.token}\n`);
-  const connection = connect({ kind: 'Token', server: api.server, token: { file } });
-  expect((await connection.credentials()).headers['Authorization']).toBe(`Bearer ${api.token}`);
-  rmSync(folder, { recursive: true });
-});
-
 test('preconditions: a deletion by uid spares the successor of the same name', async () => {
   const first = await api.client.create(CONFIG_MAP, aConfigMap('a'));
   await api.client.delete(CONFIG_MAP, { namespace, name: 'a' });

@@ -67,8 +67,8 @@ function apiOf(access: {
     client,
     async namespace() {
       const name = `kube-${process.pid}-${names.length}-${Date.now().toString(36)}`;
+      names.push(name); // first, so that two at once do not take the same number
       await client.create(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-      names.push(name);
       return name;
     },
     async close() {
