@@ -59,9 +59,12 @@ async function build(home: string, log: Log): Promise<void> {
   const startedAt = performance.now();
   const seconds = () => `${Math.round((performance.now() - startedAt) / 1000)} s so far`;
   let count = 0;
-  const step = (name: string) => {
+  const step = async (name: BinaryName, command: () => Promise<unknown>) => {
     count += 1;
     log(`building ${name} (${count} of ${total}, ${seconds()})`);
+    // The API server alone takes minutes; silence for longer than this looks like a hang.
+    const heartbeat = setInterval(() => log(`still building ${name} (${seconds()})`), 30_000);
+    await command().finally(() => clearInterval(heartbeat));
   };
 
   log(
@@ -72,21 +75,14 @@ async function build(home: string, log: Log): Promise<void> {
   const version = 'k8s.io/component-base/version';
   const [major, minor] = kubernetesVersion.split('.');
   const flags = `-s -w -X ${version}.gitVersion=v${kubernetesVersion} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
-  for (const name of kubernetesCommands) {
-    step(name);
-    await go(
-      ['build', '-trimpath', '-ldflags', flags, '-o', join(bin, name), `k8s.io/kubernetes/cmd/${name}`],
-      source,
-    );
-  }
-  step('etcd');
-  await go(
-    ['build', '-trimpath', '-ldflags', '-s -w', '-o', join(bin, 'etcd'), 'go.etcd.io/etcd/server/v3'],
-    source,
-  );
-  step('kube-router');
+  const compile = (name: BinaryName, linker: string, module: string) =>
+    step(name, () => go(['build', '-trimpath', '-ldflags', linker, '-o', join(bin, name), module], source));
+  for (const name of kubernetesCommands) await compile(name, flags, `k8s.io/kubernetes/cmd/${name}`);
+  await compile('etcd', '-s -w', 'go.etcd.io/etcd/server/v3');
   const kubeRouter = `github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v${kubeRouterVersion}`;
-  await go(['install', '-trimpath', '-ldflags', '-s -w', kubeRouter], work, { GOBIN: bin });
+  await step('kube-router', () =>
+    go(['install', '-trimpath', '-ldflags', '-s -w', kubeRouter], work, { GOBIN: bin }),
+  );
   rmSync(source, { recursive: true, force: true });
   renameSync(work, home);
   log(`built ${total} programs in ${seconds().replace(' so far', '')}`);

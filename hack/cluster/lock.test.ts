@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { withLock } from './lock.ts';
@@ -29,31 +29,20 @@ test('two that want the lock have it one after the other, and the second says th
   expect(lines).toEqual(['another process is busy with this; waiting for it (0 s)']);
 });
 
-test('a lock whose owner is gone is taken over', async () => {
-  await withLock(
+test.each([
+  ['is gone', JSON.stringify({ pid: 1, startedAt: 'another boot+1' })],
+  ['left half a record', '{"pid": 1'],
+])('a lock whose owner %s is taken over without a word', async (_what, record) => {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, record);
+  const lines: string[] = [];
+  const answer = await withLock(
     path,
     'this',
-    () => {},
-    async () => {},
+    (line) => lines.push(line),
+    async () => 'done',
   );
-  writeFileSync(path, JSON.stringify({ pid: 1, startedAt: 'another boot+1' }));
-  expect(
-    await withLock(
-      path,
-      'this',
-      () => {},
-      async () => 'done',
-    ),
-  ).toBe('done');
-  writeFileSync(path, 'half a rec');
-  expect(
-    await withLock(
-      path,
-      'this',
-      () => {},
-      async () => 'done',
-    ),
-  ).toBe('done');
+  expect({ answer, lines }).toEqual({ answer: 'done', lines: [] });
 });
 
 test('the lock is free again after work that threw', async () => {

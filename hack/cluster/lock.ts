@@ -10,7 +10,8 @@ import { isAlive, startOf } from './processes.ts';
  */
 export async function withLock<T>(path: string, what: string, log: Log, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(path), { recursive: true });
-  for (let waited = 0; !tryLock(path); waited += 250) {
+  // The first attempt may only have cleared a dead owner's lock away.
+  for (let waited = 0; !tryLock(path) && !tryLock(path); waited += 250) {
     if (waited % 30_000 === 0)
       log(`another process is busy with ${what}; waiting for it (${waited / 1000} s)`);
     await sleep(250);
