@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Call, type Parameters, Refusal, type Reply, type Route } from './http.ts';
+import { type Call, type Parameters, Refusal, type Reply, type Route, tokenOf } from './http.ts';
 import { ciRoutes } from './routes/ci.ts';
 import { discussionRoutes } from './routes/discussions.ts';
 import { mergeRequestRoutes } from './routes/merge-requests.ts';
 import { repositoryRoutes } from './routes/repository.ts';
-import { type FakeGitLab, tokenOf } from './server.ts';
+import type { FakeGitLab } from './server.ts';
 import type { FakeToken } from './state.ts';
 
 const ROUTES: readonly Route[] = [

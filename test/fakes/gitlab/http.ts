@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FakeProject, FakeToken, GitLabState } from './state.ts';
 
 export type ParameterType = 'string' | 'integer' | 'boolean' | 'object';
@@ -55,3 +56,10 @@ export const badRequest = (what: string) =>
 /** Access level of the caller. */
 export const levelIn = (project: FakeProject, call: Call): number =>
   project.members.get(call.token.user.id) ?? 0;
+
+/** GitLab takes a token in its own header or as a bearer. */
+export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
+  const own = headers['private-token'];
+  if (typeof own === 'string') return own;
+  return headers.authorization?.replace(/^Bearer /i, '');
+}

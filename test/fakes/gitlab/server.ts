@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { answer } from './answer.ts';
 import { type Fault, Faults } from './faults.ts';
-import type { Reply } from './http.ts';
+import { type Reply, tokenOf } from './http.ts';
 import type { PagingStyle } from './paging.ts';
 import { cutPage } from './paging.ts';
 import { type FakeToken, GitLabState } from './state.ts';
@@ -113,13 +113,6 @@ function recorded(
     body,
     status: undefined,
   };
-}
-
-/** GitLab takes a token in its own header or as a bearer. */
-export function tokenOf(headers: IncomingMessage['headers']): string | undefined {
-  const own = headers['private-token'];
-  if (typeof own === 'string') return own;
-  return headers.authorization?.replace(/^Bearer /i, '');
 }
 
 function write(

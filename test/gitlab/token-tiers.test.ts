@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ToolOutput } from '../../src/agent/tools/port.ts';
+import { createHttpClient, type HttpClient } from '../../src/http/client.ts';
+import { createRedactor } from '../../src/http/redaction.ts';
+import { createNotesFactory } from '../../src/notes/gitlab-notes.ts';
+import { createMergeRequestsFactory } from '../../src/notes/merge-requests.ts';
+import { actionToken, orchestratorToken, toolToken } from '../../src/settings/tokens.ts';
+import { createSourceFactory } from '../../src/sources/factory.ts';
+import { aScene } from '../fakes/gitlab/scene.ts';
+
+const at = { project: 'group/app', iid: 1 };
+const marker = { id: 's', wf: 'wf', run: 'uid' };
+const workflow = { namespace: 'ns', name: 'wf' };
+
+let scene: Awaited<ReturnType<typeof aScene>>;
+let http: HttpClient;
+let tokens: { orchestrator: string; action: string; tool: string };
+let parts: ReturnType<typeof join>;
+
+beforeEach(async () => {
+  scene = await aScene();
+  const { state, project, users } = scene;
+  tokens = {
+    orchestrator: state.token({
+      user: users.reporter,
+      scopes: ['read_api'],
+      value: 'glpat-canary-orchestrator',
+    }),
+    action: state.projectBot(project, { value: 'glpat-canary-action' }).token,
+    tool: state.projectBot(project, { scopes: ['read_api'], level: 20, value: 'glpat-canary-tool' }).token,
+  };
+  const clock = { now: Date.now, random: () => 0, sleep: async () => {} };
+  http = createHttpClient({ clock, redactor: createRedactor(Object.values(tokens)) });
+  parts = join();
+});
+afterEach(async () => {
+  await http.close();
+  await scene.gitlab.stop();
+});
+
+/** As the composition root joins them: one client, three tokens. */
+function join() {
+  const options = { http, baseUrl: scene.gitlab.url };
+  const keys = [{ id: 'k', secret: 'secret' }] as const;
+  return {
+    facts: createMergeRequestsFactory(options).mergeRequestsWith(orchestratorToken(tokens.orchestrator)),
+    notes: createNotesFactory({ ...options, marker: { keys } }).notesFor(
+      'group/app',
+      actionToken(tokens.action),
+    ),
+    sources: createSourceFactory({
+      http,
+      gitlabUrl: scene.gitlab.url,
+      gitlabToken: async () => toolToken(tokens.tool),
+    }),
+  };
+}
+
+/** Everything that each tier hands on, in words. */
+async function useEverything(): Promise<string[]> {
+  const said: string[] = [];
+  const hear = async (doing: Promise<unknown>) => {
+    const result = await doing.catch((error: unknown) => error);
+    said.push(
+      result instanceof Error
+        ? `${result.stack} ${String(result.cause)} ${JSON.stringify(result)}`
+        : JSON.stringify(result),
+    );
+    return result;
+  };
+  await hear(parts.facts.get(at));
+  await hear(parts.facts.accessLevel('group/app', scene.users.ada.id));
+  await hear(parts.notes.findByRun(at, 'uid'));
+  const made = await hear(parts.notes.create(at, { text: 'Running…', marker, internal: false }));
+  if (typeof made === 'object' && made !== null && 'kind' in made && made.kind === 'Ok' && 'value' in made) {
+    await hear(parts.notes.update(at, made.value as never, { text: 'Done.', marker }));
+  }
+  const args = { ...at, sha: scene.mergeRequest.sha, job_id: 7 };
+  for (const tool of await parts.sources.toolsFor({
+    workflow,
+    scope: { ...at, sha: scene.mergeRequest.sha },
+  })) {
+    said.push(JSON.stringify(tool));
+    const output = await hear(tool.run(args, { signal: AbortSignal.timeout(20_000) }));
+    await hear(spoken(output as ToolOutput));
+  }
+  return said;
+}
+
+async function spoken(output: ToolOutput): Promise<string> {
+  if (output?.kind !== 'Stream') return JSON.stringify(output ?? '');
+  let text = '';
+  for await (const chunk of output.chunks) text += Buffer.from(chunk).toString();
+  return text + (output.incomplete?.() ?? '');
+}
+
+test('each tier sends its own token and no other, anywhere in the request', async () => {
+  await useEverything();
+  const seen = new Set<string>();
+  for (const request of scene.gitlab.requests) {
+    const tier = Object.values(tokens).find((token) => token === request.token);
+    expect(tier).toBeDefined();
+    seen.add(String(tier));
+    const { 'private-token': own, ...others } = request.headers;
+    expect(own).toBe(tier);
+    expect(JSON.stringify({ ...request, token: '', headers: others })).not.toContain('canary');
+  }
+  expect(seen).toEqual(new Set(Object.values(tokens)));
+});
+
+test('writes carry the action token, tools and facts never write', async () => {
+  await useEverything();
+  const writes = scene.gitlab.requests.filter(({ method }) => method !== 'GET');
+  expect(writes.map(({ method }) => method)).toEqual(['POST', 'PUT']);
+  expect(new Set(writes.map(({ token }) => token))).toEqual(new Set([tokens.action]));
+});
+
+test.each([
+  ['answers', undefined],
+  ['refusals that quote every token', 403],
+  ['failures that quote every token', 502],
+])('no token comes out in %s', async (_what, status) => {
+  if (status !== undefined) {
+    const body = Object.values(tokens)
+      .flatMap((token) => [token, Buffer.from(token).toString('base64'), encodeURIComponent(token)])
+      .join(' and ');
+    scene.gitlab.faults.add({ path: /./, times: Number.POSITIVE_INFINITY, status, body });
+  }
+  const said = (await useEverything()).join('\n');
+  for (const token of Object.values(tokens)) {
+    expect(said).not.toContain(token);
+    expect(said).not.toContain(Buffer.from(token).toString('base64'));
+  }
+  const bodies = scene.mergeRequest.discussions.flatMap(({ notes }) => notes.map(({ body }) => body));
+  expect(bodies.join('\n')).not.toContain('canary');
+});
