@@ -4,6 +4,7 @@
  * - `Forbidden`: the API server does not let this identity exec here (401, 403).
  * - `NotStarted`: the container runtime refused the command (no such executable, no process left).
  * - `Refused`: any other answer of the API server before the command began.
+ * - `Broken`: the API server, the node or the runtime reported a failure of its own after the connection stood.
  * - `Unreachable`: no connection came about. `Disconnected`: it ended before the exit status came.
  * - `Unresponsive`: the connection stands and nobody answers. `Protocol`: the answer makes no sense.
  * - `StdinFailed`, `SinkFailed`: the caller's source or sink threw; see `cause`.
@@ -14,6 +15,7 @@ export type ExecFailure =
   | 'Forbidden'
   | 'NotStarted'
   | 'Refused'
+  | 'Broken'
   | 'Unreachable'
   | 'Disconnected'
   | 'Unresponsive'

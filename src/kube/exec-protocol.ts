@@ -110,13 +110,14 @@ export function refusal(status: KubeStatus, where: string, httpStatus?: number):
   const message = status.message ?? status.reason ?? 'no reason given';
   const code = httpStatus ?? status.code;
   return new ExecError(
-    failureOf(status, code, message),
+    failureOf(status, message, httpStatus),
     `exec in ${where}: ${message}`,
     code === undefined ? {} : { status: code },
   );
 }
 
-function failureOf(status: KubeStatus, code: number | undefined, message: string): ExecError['reason'] {
+function failureOf(status: KubeStatus, message: string, httpStatus: number | undefined): ExecError['reason'] {
+  const code = httpStatus ?? status.code;
   if (code === 401 || code === 403 || status.reason === 'Forbidden' || status.reason === 'Unauthorized')
     return 'Forbidden';
   // The kubelet and the container runtime report these as internal errors with nothing but their text.
@@ -138,5 +139,6 @@ function failureOf(status: KubeStatus, code: number | undefined, message: string
   }
   if (/OCI runtime exec failed|failed to (start|create) exec|executable file not found/i.test(message))
     return 'NotStarted';
-  return 'Refused';
+  // Without an HTTP status it came after the upgrade, when the command may have begun.
+  return httpStatus === undefined ? 'Broken' : 'Refused';
 }

@@ -388,6 +388,18 @@ describe('a server that misbehaves', () => {
     expect((await failure(run(server))).reason).toBe('Protocol');
   });
 
+  it('and reports a failure of its own after the upgrade is Broken: the command may have run', async () => {
+    const message = 'error reading from error stream: EOF';
+    const server = await serve({
+      script: (session) => session.status({ status: 'Failure', reason: 'InternalError', code: 500, message }),
+    });
+    expect(await failure(run(server))).toMatchObject({
+      reason: 'Broken',
+      maybeStarted: true,
+      retryable: false,
+    });
+  });
+
   it('and tells that the runtime did not start the command is NotStarted', async () => {
     const message =
       'Internal error occurred: OCI runtime exec failed: "nope": executable file not found in $PATH';

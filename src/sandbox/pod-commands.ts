@@ -1,32 +1,24 @@
-import { type Clock, sleep } from '../kube/clock.ts';
-import { type ByteSink, exec } from '../kube/exec.ts';
-import type { ExecConnection } from '../kube/exec-connection.ts';
+import { sleep } from '../kube/clock.ts';
+import type { ByteSink } from '../kube/exec.ts';
 import { ExecError } from '../kube/exec-error.ts';
 import { POD } from '../kube/kinds.ts';
 import type { KubeClient } from '../kube/port.ts';
 import { CommandInput, EndMarkFilter } from './command-input.ts';
 import { KILL_SCRIPT } from './kill-script.ts';
 import { markedCommand, shellScript } from './marked-command.ts';
+import { execInPod, type PodExecOptions, type PodExecStreams } from './pod-exec.ts';
 import { outlook, type PodOutlook } from './pod-state.ts';
 import { SandboxLostError } from './port.ts';
 
-export interface PodCommandsOptions {
-  readonly connection: ExecConnection;
+export interface PodCommandsOptions extends PodExecOptions {
   readonly client: Pick<KubeClient, 'get'>;
-  readonly namespace: string;
-  readonly pod: string;
   /** The pod that is meant, where its uid is known. */
   readonly uid?: string;
-  readonly container: string;
-  readonly clock: Clock;
   /** Ids that are used once. */
   readonly newId: () => string;
 }
 
-export interface CommandStreams {
-  readonly stdin?: AsyncIterable<Uint8Array>;
-  readonly stdout?: ByteSink;
-  readonly stderr?: ByteSink;
+export interface CommandStreams extends PodExecStreams {
   /** Left out: as long as it takes and the connection lives. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -38,7 +30,7 @@ export type CommandEnd =
 
 /** For one attempt at killing; it takes some 60 ms. */
 const KILL_ATTEMPT_MS = 10_000;
-const KILL_ATTEMPTS = 3;
+const KILL_ATTEMPTS = 2;
 /** After its processes are dead, an exec gets this long to say so with the rest of its output. */
 const SETTLE_MS = 2_000;
 /** The exit code of SIGKILL: what a command gets when its pod is deleted, and when it runs out of memory. */
@@ -65,7 +57,8 @@ export class PodCommands {
     signal?.throwIfAborted();
     const cut = new AbortController();
     const input = streams.stdin === undefined ? undefined : this.#input(id, streams.stdin, streams.stderr);
-    const running = this.#exec(
+    const running = execInPod(
+      this.#options,
       markedCommand(id, command, input?.endMark),
       input === undefined ? streams : { ...streams, stdin: input.source, stderr: input.stderr },
       cut.signal,
@@ -108,7 +101,12 @@ export class PodCommands {
     const cancel = this.#options.clock.after(timeoutMs, () => deadline.abort(late));
     const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
     try {
-      const { exitCode } = await this.#exec(command, stdout === undefined ? {} : { stdout }, either);
+      const { exitCode } = await execInPod(
+        this.#options,
+        command,
+        stdout === undefined ? {} : { stdout },
+        either,
+      );
       return exitCode;
     } finally {
       cancel();
@@ -141,20 +139,6 @@ export class PodCommands {
     const endMark = this.#options.newId();
     const source = new CommandInput(stdin, () => this.kill(id));
     return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
-  }
-
-  #exec(command: readonly string[], { stdin, stdout, stderr }: CommandStreams, signal: AbortSignal) {
-    const { connection, namespace, pod, container } = this.#options;
-    return exec(connection, {
-      namespace,
-      pod,
-      container,
-      command,
-      signal,
-      ...(stdin === undefined ? {} : { stdin }),
-      ...(stdout === undefined ? {} : { stdout }),
-      ...(stderr === undefined ? {} : { stderr }),
-    });
   }
 
   /** Kills the command and takes the rest of its output; afterwards its connection is closed. */

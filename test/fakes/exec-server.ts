@@ -26,8 +26,13 @@ export type ExecScript = (session: ExecSession) => void | Promise<void>;
 
 export interface ExecServerOptions {
   readonly script?: ExecScript;
-  /** Answers the upgrade with plain HTTP instead. */
-  readonly refuse?: { readonly status: number; readonly body: string; readonly hang?: boolean };
+  /** Answers the upgrade with plain HTTP instead, each time or the first `times`. */
+  readonly refuse?: {
+    readonly status: number;
+    readonly body: string;
+    readonly hang?: boolean;
+    readonly times?: number;
+  };
   /** The subprotocol that is offered; default v5. False: upgrades without one. */
   readonly protocol?: string | false;
   readonly answerPings?: boolean;
@@ -62,11 +67,15 @@ export async function startExecServer(options: ExecServerOptions): Promise<ExecS
   });
   if (options.protocol === false) sockets.on('headers', (headers) => dropProtocol(headers));
   const connections = new Set<Duplex>();
+  let refused = 0;
   http.on('connection', (socket) => connections.add(socket));
   http.on('upgrade', (request, socket, head) => {
     socket.on('error', () => undefined);
     violations.push(...requestViolations(request, options.token));
-    if (options.refuse !== undefined) return refuse(socket, options.refuse);
+    refused += 1;
+    if (options.refuse !== undefined && refused <= (options.refuse.times ?? Number.POSITIVE_INFINITY)) {
+      return refuse(socket, options.refuse);
+    }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const session = converse(webSocket, socket, request, violations);
       sessions.push(session);
