@@ -24,6 +24,8 @@ export const ANNOTATIONS = {
   sessionId: 'hummingbird/session-id',
   /** Holder's epoch at the time of the claim. */
   epoch: 'hummingbird.dev/epoch',
+  /** On standby sandboxes: the pool's `maxActive`, a Go duration, which a claim's deadline keeps to. */
+  maxActive: 'hummingbird.dev/max-active',
   /** namespace/name of the run, for people. */
   runName: 'hummingbird.dev/run-name',
 } as const;

@@ -1,3 +1,4 @@
+import { duration, parseDuration } from '../crds/duration.ts';
 import { labelValue } from '../crds/labels.ts';
 import { ANNOTATIONS, LABELS } from '../crds/meta.ts';
 import type { Pod } from '../kube/kinds.ts';
@@ -9,7 +10,7 @@ import type { SandboxRequest } from './port.ts';
  * its ReplicaSet, one with an owner whose labels do not match is let go and raced for. The resourceVersion makes
  * the API server refuse it (409) when anything has changed since, the uid when it is another pod of that name.
  */
-export function claimPatch(pod: Pod, request: SandboxRequest): Patch {
+export function claimPatch(pod: Pod, request: SandboxRequest, now: Date): Patch {
   const labels: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.labels)) labels[name] = labelValue(value);
   labels[LABELS.workflow] = labelValue(request.workflow);
@@ -19,14 +20,24 @@ export function claimPatch(pod: Pod, request: SandboxRequest): Patch {
   return {
     type: 'merge',
     body: {
-      metadata: { ...guard(pod), labels, annotations: annotationsFor(request), ownerReferences: null },
+      metadata: {
+        ...guard(pod),
+        labels,
+        annotations: {
+          [ANNOTATIONS.reapBy]: deadline(pod, request, now).toISOString(),
+          [ANNOTATIONS.epoch]: String(request.epoch),
+          [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
+        },
+        ownerReferences: null,
+      },
     },
   };
 }
 
-/** After a take-over: the new holder's epoch and deadline on the pod that the run owns already. */
+/** After a take-over: the new holder's epoch on the pod that the run owns already. The deadline stays absolute. */
 export function adoptionPatch(pod: Pod, request: SandboxRequest): Patch {
-  return { type: 'merge', body: { metadata: { ...guard(pod), annotations: annotationsFor(request) } } };
+  const annotations = { [ANNOTATIONS.epoch]: String(request.epoch) };
+  return { type: 'merge', body: { metadata: { ...guard(pod), annotations } } };
 }
 
 /** Epoch of the holder that claimed or adopted the pod last; 0 when it says none. */
@@ -37,8 +48,9 @@ export function epochOf(pod: Pod): number {
 
 const guard = ({ metadata: { uid, resourceVersion } }: Pod) => ({ uid, resourceVersion });
 
-const annotationsFor = (request: SandboxRequest) => ({
-  [ANNOTATIONS.reapBy]: request.reapBy.toISOString(),
-  [ANNOTATIONS.epoch]: String(request.epoch),
-  [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
-});
+/** What the run asks for, but no longer than its pool lets any run keep a sandbox. */
+function deadline(pod: Pod, { reapBy }: SandboxRequest, now: Date): Date {
+  const maxActive = pod.metadata.annotations?.[ANNOTATIONS.maxActive];
+  if (maxActive === undefined || !duration.safeParse(maxActive).success) return reapBy;
+  return new Date(Math.min(reapBy.getTime(), now.getTime() + parseDuration(maxActive)));
+}

@@ -132,14 +132,14 @@ async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | un
 
 /** Undefined when the pod was taken, changed or went: proof that the view was old, never a reason to force it. */
 async function tryClaim(
-  { kube, beingPatched }: Claims,
+  { kube, clock, beingPatched }: Claims,
   pod: Pod,
   request: SandboxRequest,
 ): Promise<Pod | undefined> {
   beingPatched.add(uidOf(pod));
   try {
     // Without the caller's signal: a patch given up half-way would leave it unknown whether the pod is claimed.
-    return await kube.patch(POD, refOf(pod), claimPatch(pod, request));
+    return await kube.patch(POD, refOf(pod), claimPatch(pod, request, clock.now()));
   } catch (error) {
     if (isKubeError(error, 'Conflict', 'NotFound')) return undefined;
     throw error;

@@ -1,5 +1,5 @@
 import { labelSelector, labelValue, standbyLabels } from '../../crds/labels.ts';
-import { API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
+import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolSpec } from '../../crds/sandbox-pool.ts';
 import type { Container, Deployment, NetworkPolicy, PodSpec } from '../../kube/kinds.ts';
 
@@ -25,7 +25,11 @@ export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deploym
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       revisionHistoryLimit: 2,
       template: {
-        metadata: { labels: { ...labels, [LABELS.managedBy]: MANAGED_BY } },
+        metadata: {
+          labels: { ...labels, ...COMMON_LABELS },
+          // A pod carries its terms, so that a claim need not read the pool.
+          annotations: { [ANNOTATIONS.maxActive]: pool.spec.maxActive },
+        },
         spec: podSpec(settings),
       },
     },
@@ -113,6 +117,11 @@ function container({ image, imagePullPolicy, resources = DEFAULT_RESOURCES }: Po
     volumeMounts: [{ name: 'workspace', mountPath: '/tmp' }],
   };
 }
+
+const COMMON_LABELS = {
+  [LABELS.managedBy]: MANAGED_BY,
+  'app.kubernetes.io/name': 'hummingbird-agent-sandbox',
+} as const;
 
 /** What the field's description promises when it is left out. */
 const DEFAULT_RESOURCES: NonNullable<PodSettings['resources']> = {
