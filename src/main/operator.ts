@@ -12,7 +12,7 @@ import { createSessionReconciler } from '../controllers/session/reconcile.ts';
 import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
-import { AGENT_WORKFLOWS } from '../crds/agent-workflow.ts';
+import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
 import { isTerminal } from '../crds/reasons.ts';
 import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import { createHttpClient } from '../http/client.ts';
@@ -26,6 +26,7 @@ import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
 import { DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
+import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
 import { createTransport } from '../kube/transport.ts';
 import { podSandbox } from '../sandbox/pod.ts';
@@ -34,7 +35,7 @@ import type { OperatorSettings } from '../settings/operator.ts';
 import { createFolderStore } from '../store/folder.ts';
 import type { ObjectStore } from '../store/port.ts';
 import { createS3Store } from '../store/s3.ts';
-import { joinGitLab } from './gitlab.ts';
+import { joinGitLab, readToken } from './gitlab.ts';
 import { joinReferences, openModel } from './references.ts';
 import { checkProject, checkReferences } from './workflow-checks.ts';
 
@@ -79,13 +80,15 @@ export async function joinOperator(
 
   const http = createHttpClient({ redactor });
   const references = joinReferences(kube, (value) => redactor.add(value));
-  const gitlab = joinGitLab({ settings, http, references });
   const store = openStore(settings);
 
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
   const runs = operator.informer(AGENT_RUNS, { namespace });
   const workflows = operator.informer(AGENT_WORKFLOWS, { namespace });
   const sessions = operator.informer(AGENT_SESSIONS, { namespace });
+  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> =>
+    workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref);
+  const gitlab = joinGitLab({ settings, http, references, workflow: workflowOf });
   const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 
@@ -119,18 +122,17 @@ export async function joinOperator(
       metrics: runMetrics(registry),
       holderName,
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
-      workflow: async (ref) =>
-        workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref)),
+      workflow: (ref) => workflowOf(ref),
       actionToken: (workflow, project) => references.actionToken(workflow, project),
       model: (workflow, override) => openModel(references, http, workflow, override),
       prompt: (workflow) => references.prompt(workflow),
+      sources: gitlab.sources,
+      sourceAccess: async (workflow, project) =>
+        (await readToken(references, workflow, project)) ?? { kind: 'Ok', value: undefined },
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
       sandboxes,
-      sources: gitlab.sourcesOf(
-        async (ref) => workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref),
-      ),
       store,
     },
   });

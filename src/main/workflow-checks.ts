@@ -4,6 +4,7 @@ import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import type { KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References, Resolved } from '../settings/references.ts';
+import { readToken } from './gitlab.ts';
 
 /** Everything that a workflow names, looked up as a run would. */
 export async function checkReferences(
@@ -11,19 +12,21 @@ export async function checkReferences(
   kube: KubeClient,
   workflow: AgentWorkflow,
 ): Promise<readonly ReferenceCheck[]> {
-  const { projects, dataSources } = workflow.spec;
-  const gitlab = dataSources.gitlab === undefined ? [] : projects;
+  const { projects } = workflow.spec;
   return Promise.all([
     check('spec.prompt', references.prompt(workflow)),
     check('spec.model.apiKeySecretRef', references.modelKey(workflow)),
-    ...gitlab.map(({ path }) => check('spec.dataSources.gitlab', references.gitlabToolToken(workflow, path))),
+    ...projects.map(({ path }) => check('spec.dataSources.gitlab', readToken(references, workflow, path))),
     checkPool(kube, workflow),
   ]);
 }
 
-async function check(field: string, resolving: Promise<Resolved<unknown>>): Promise<ReferenceCheck> {
+async function check(
+  field: string,
+  resolving: Promise<Resolved<unknown> | undefined>,
+): Promise<ReferenceCheck> {
   const resolved = await resolving;
-  return resolved.kind === 'Ok'
+  return resolved === undefined || resolved.kind === 'Ok'
     ? { field, ok: true }
     : { field, ok: false, reason: resolved.reason, message: resolved.message };
 }

@@ -32,6 +32,8 @@ export interface RunDeps {
   actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
   model(workflow: AgentWorkflow, override: string | undefined): Promise<Resolved<Model>>;
   prompt(workflow: AgentWorkflow): Promise<Resolved<string>>;
+  /** Whether what the data sources need can be had; asked before any money is spent. */
+  sourceAccess(workflow: AgentWorkflow, project: string): Promise<Resolved<unknown>>;
   /** Removes every secret value that this process knows. */
   redact(text: string): string;
   readonly notes: NotesFactory;

@@ -102,15 +102,16 @@ type References =
 /** All references that the run will need, resolved now rather than in the middle of the work. */
 async function unresolved(context: StepContext, workflow: AgentWorkflow): Promise<References> {
   const { deps, run } = context;
-  const [model, prompt, token] = await Promise.all([
+  const [model, prompt, access, token] = await Promise.all([
     deps.model(workflow, run.spec.model?.name),
     deps.prompt(workflow),
+    deps.sourceAccess(workflow, run.spec.mergeRequest.project),
     context.effective.publishesNote ? deps.actionToken(workflow, run.spec.mergeRequest.project) : undefined,
   ]);
-  const messages = [model, prompt, token].flatMap((found) =>
+  const messages = [model, prompt, access, token].flatMap((found) =>
     found?.kind === 'Invalid' ? [found.message] : [],
   );
-  if (model.kind === 'Invalid' || prompt.kind === 'Invalid' || token?.kind === 'Invalid')
+  if (model.kind === 'Invalid' || prompt.kind === 'Invalid' || messages.length > 0)
     return { invalid: messages.join('; ') };
   return {
     invalid: undefined,
