@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { listClusters, removeCluster, startCluster } from './cluster.ts';
+import { attachCluster, listClusters, removeCluster, startCluster } from './cluster.ts';
 import { clusterDir } from './paths.ts';
 
 const usage = `usage: node hack/cluster/main.ts up|down|status [--name NAME] [--no-firewall]
@@ -25,6 +25,12 @@ try {
 async function command(word: string | undefined): Promise<void> {
   const { name, firewall } = values;
   if (word === 'up') {
+    const running = listClusters().find((each) => each.name === name && each.running);
+    if (running) {
+      console.error(`cluster "${name}" is running already; use it with:`);
+      console.log(`export KUBECONFIG=${(await attachCluster(running.stateDir)).kubeconfigPath}`);
+      return;
+    }
     const startedAt = performance.now();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
