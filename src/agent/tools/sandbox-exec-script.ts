@@ -2,12 +2,19 @@ import { Buffer } from 'node:buffer';
 import { SCRATCH, SPILL_DIR } from '../../sandbox/port.ts';
 import { CUT_MARGIN_BYTES, HEAD_BYTES, MAX_INLINE_BYTES, TAIL_BYTES } from './spill.ts';
 
-/** Longest command that travels as an argument: Linux takes 128 KiB per argument, and the API server's URL less. */
-export const MAX_INLINE_COMMAND_BYTES = 32 * 1024;
+/**
+ * Longest command that is part of the script; a longer one comes through stdin. Linux takes 128 KiB per argument,
+ * but an exec's command travels in a URL, and proxies on its way often stop at some 8 KiB.
+ */
+export const MAX_INLINE_COMMAND_BYTES = 2 * 1024;
+
+/** Lines of a larger file are not counted: reading it again would take longer than is left of the command's time. */
+const MAX_COUNTED_BYTES = 256 * 1024 * 1024;
 
 export interface CapturedStream {
   readonly bytes: number;
-  readonly lines: number;
+  /** Undefined when not counted: for inline streams, and for those over MAX_COUNTED_BYTES. */
+  readonly lines: number | undefined;
   /** The whole stream when it is at most MAX_INLINE_BYTES, else HEAD_BYTES and a margin. */
   readonly head: Uint8Array;
   /** TAIL_BYTES and a margin; empty when `head` is the whole stream. */
@@ -57,10 +64,10 @@ export function reportScript({ nonce, stdoutFile, stderrFile }: CaptureFiles): s
 report() {
   name=$1 file=$2
   [ -f "$file" ] || : >"$file"
-  # Lines come before bytes whatever the order of the options.
-  set -- $(wc -lc <"$file")
-  echo "$name $2 $1"
-  if [ "$2" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$file" | encode; echo; rm -f "$file"
+  size=$(wc -c <"$file") lines=-
+  if [ "$size" -gt ${MAX_INLINE_BYTES} ] && [ "$size" -le ${MAX_COUNTED_BYTES} ]; then lines=$(wc -l <"$file"); fi
+  echo "$name" $size $lines
+  if [ "$size" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$file" | encode; echo; rm -f "$file"
   else head -c ${window.head} "$file" | encode; tail -c ${window.tail} "$file" | encode; fi
 }
 echo "begin ${nonce} \${status:--}"
@@ -93,13 +100,13 @@ function parseStream(
   head: string | undefined,
   tail: string | undefined,
 ): CapturedStream | undefined {
-  const match = new RegExp(`^${name} (\\d{1,16}) (\\d{1,16})$`).exec(counts ?? '');
+  const match = new RegExp(`^${name} (\\d{1,16}) (-|\\d{1,16})$`).exec(counts ?? '');
   if (!match || head === undefined || tail === undefined || !BASE64.test(head) || !BASE64.test(tail))
     return undefined;
   const bytes = Number(match[1]);
   return {
     bytes,
-    lines: Number(match[2]),
+    lines: match[2] === '-' ? undefined : Number(match[2]),
     head: Buffer.from(head, 'base64'),
     tail: Buffer.from(tail, 'base64'),
     kept: bytes > MAX_INLINE_BYTES,

@@ -131,12 +131,13 @@ test('a secret across the cut of a preview is removed whole', async () => {
 });
 
 test('the frame is read strictly', () => {
-  const frame = 'begin n 0\nstdout 2 1\naGk=\n\nstderr 0 0\n\n\nend n\n';
+  const frame = 'begin n 0\nstdout 2 1\naGk=\n\nstderr 0 -\n\n\nend n\n';
   expect(parseReport(Buffer.from(frame), 'n')).toMatchObject({ exitCode: 0, stdout: { bytes: 2, lines: 1 } });
   for (const broken of [
     frame.slice(0, -6),
     frame.replace('aGk=', 'a?k='),
     frame.replace('stdout 2', 'stdout -2'),
+    frame.replace('stdout 2 1', 'stdout 2 x'),
     frame.replace('begin n 0', 'begin n 9999'),
     `${frame}more`,
     '',

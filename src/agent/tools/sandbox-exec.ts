@@ -111,7 +111,7 @@ function fieldsOf(
     [`${name}_truncated`]: true,
     [`${name}_file`]: file,
     [`${name}_bytes`]: stream.bytes,
-    [`${name}_lines`]: stream.lines,
+    ...(stream.lines !== undefined && { [`${name}_lines`]: stream.lines }),
     [`${name}_tail`]: tailOf(stream.tail, redact),
   };
 }
