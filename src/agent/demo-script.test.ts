@@ -1,14 +1,13 @@
-import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { z } from 'zod';
 import { type DemoScene, demoScene } from '../../hack/demo/scene.ts';
 import { type LocalSandbox, startLocalSandbox } from '../../test/fakes/local-sandbox.ts';
 import { DEMO_MODEL, demoScript } from '../../test/fakes/openai/demo-script.ts';
 import { type OpenAiServer, startOpenAi } from '../../test/fakes/openai/server.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
+import { toolToken } from '../settings/tokens.ts';
+import { gitlabTools } from '../sources/gitlab/tools.ts';
 import { runLoop } from './loop.ts';
 import { createOpenAiModel } from './models/openai/adapter.ts';
-import { defineParameters } from './tools/parameters.ts';
 import type { Tool, ToolOutput } from './tools/port.ts';
 import { createRegistry } from './tools/registry.ts';
 
@@ -28,47 +27,25 @@ afterEach(async () => {
   await scene?.gitlab.stop();
 });
 
-function tool(
-  name: string,
-  shape: z.ZodObject,
-  run: (args: Record<string, unknown>) => Promise<ToolOutput>,
-): Tool {
-  const { schema, parse } = defineParameters(shape);
-  const isRecord = z.record(z.string(), z.unknown());
-  return {
-    definition: { name, description: name, parameters: schema },
-    parse,
-    run: (args) => run(isRecord.parse(args)),
-  };
+/** The real tools, the log's one with something before its output. */
+function toolsWith(before: string): readonly Tool[] {
+  const { gitlab, projectPath: project, mergeRequest, tokens } = scene;
+  const source = { http, baseUrl: gitlab.url, token: toolToken(tokens.tool) };
+  const tools = gitlabTools(source, { project, iid: mergeRequest.iid, sha: mergeRequest.sha });
+  return tools.map((tool) =>
+    tool.definition.name === 'gitlab_get_job_log'
+      ? { ...tool, run: async (args, context) => prefixed(before, await tool.run(args, context)) }
+      : tool,
+  );
 }
 
-/** Plain readers of the stand-in's API: the real tools have their own tests. */
-function gitlabTools(change: (log: string) => string = (log) => log): readonly Tool[] {
-  const get = async (path: string): Promise<string> => {
-    const url = `${scene.gitlab.url}/api/v4/projects/${encodeURIComponent(scene.projectPath)}/${path}`;
-    return (await fetch(url, { headers: { 'private-token': scene.tokens.tool } })).text();
-  };
-  const mr = z.strictObject({ project: z.string(), iid: z.int() });
-  const text = async (value: Promise<string>): Promise<ToolOutput> => ({ kind: 'Text', text: await value });
-  const lines = async (path: string): Promise<string> =>
-    z
-      .array(z.unknown())
-      .parse(JSON.parse(await get(path)))
-      .map((row) => `${JSON.stringify(row)}\n`)
-      .join('');
-  return [
-    tool('gitlab_get_mr_details', mr, async ({ iid }) => {
-      const { title } = z.object({ title: z.string() }).parse(JSON.parse(await get(`merge_requests/${iid}`)));
-      return { kind: 'Json', value: { title } };
-    }),
-    tool('gitlab_get_commit_statuses', z.strictObject({ project: z.string(), sha: z.string() }), ({ sha }) =>
-      text(lines(`repository/commits/${sha}/statuses`)),
-    ),
-    tool('gitlab_get_job_log', z.strictObject({ project: z.string(), job_id: z.int() }), async ({ job_id }) =>
-      text(get(`jobs/${job_id}/trace`).then((log) => change(stripVTControlCharacters(log)))),
-    ),
-    tool('gitlab_get_mr_diff', mr, ({ iid }) => text(get(`merge_requests/${iid}/diffs`))),
-  ];
+function prefixed(before: string, output: ToolOutput): ToolOutput {
+  if (output.kind !== 'Stream') return output;
+  async function* chunks(rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(before);
+    yield* rest;
+  }
+  return { ...output, chunks: chunks(output.chunks) };
 }
 
 async function run(tools: readonly Tool[]) {
@@ -85,11 +62,11 @@ async function run(tools: readonly Tool[]) {
 }
 
 test.each([
-  ['inline', (log: string) => log],
-  ['in a file', (log: string) => `${'noise before\n'.repeat(5000)}${log}`],
-])('the demo script finds the cause in the real log (%s) and the real diff', async (_where, change) => {
+  ['inline', ''],
+  ['in a file', 'noise before\n'.repeat(5000)],
+])('the demo script finds the cause in the real log (%s) and the real diff', async (_where, before) => {
   scene = await demoScene();
-  const result = await run(gitlabTools(change));
+  const result = await run(toolsWith(before));
   expect(result).toMatchObject({ kind: 'Answered', iterations: 4 });
   expect(server.refusals).toEqual([]);
   expect(result.text).toContain('ten of a kind get the volume discount');
@@ -102,7 +79,7 @@ test.each([
 
 test('it says what it could not see instead of what it expects', async () => {
   scene = await demoScene();
-  const broken = gitlabTools().map((one) =>
+  const broken = toolsWith('').map((one) =>
     one.definition.name === 'gitlab_get_mr_diff'
       ? { ...one, run: () => Promise.reject(new Error('503')) }
       : one,
