@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type ApiAccess, apiRequest, waitUntil } from './api.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
+import { writeCredentials } from './credentials.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import type { Log } from './paths.ts';
-import { asKubeconfigData, createAuthority, createSigningKey } from './pki.ts';
+import { asKubeconfigData } from './pki.ts';
+import { freePorts } from './ports.ts';
 import { type Processes, processesOf } from './processes.ts';
 
 export interface ControlPlaneOptions {
@@ -237,62 +237,6 @@ function apiserverArguments(
   ];
 }
 
-/** Certificates, tokens and kubeconfigs of everybody who talks to the API server. All tokens are random. */
-async function writeCredentials(
-  stateDir: string,
-  state: ControlPlaneState,
-  node: ControlPlaneOptions['node'],
-): Promise<void> {
-  const directory = join(stateDir, 'pki');
-  const authority = await createAuthority(directory);
-  const serviceNames = [
-    'DNS:kubernetes',
-    'DNS:kubernetes.default',
-    'DNS:kubernetes.default.svc',
-    'DNS:localhost',
-  ];
-  const addresses = new Set([state.address, '127.0.0.1', '10.96.0.1']);
-  await authority.issue({
-    name: 'apiserver',
-    commonName: 'kube-apiserver',
-    names: [...serviceNames, ...[...addresses].map((address) => `IP:${address}`)],
-  });
-  await authority.issue({
-    name: 'kubelet-client',
-    commonName: 'kube-apiserver',
-    organization: 'system:masters',
-  });
-  if (node) {
-    await authority.issue({
-      name: 'kubelet',
-      commonName: `system:node:${node.name}`,
-      names: [`IP:${node.address}`],
-    });
-  }
-  createSigningKey(directory);
-
-  const users = [
-    { file: 'admin', user: 'admin', groups: 'system:masters' },
-    { file: 'controller-manager', user: 'system:kube-controller-manager', groups: '' },
-    { file: 'scheduler', user: 'system:kube-scheduler', groups: '' },
-    { file: 'firewall', user: 'kube-router', groups: '' },
-    ...(node ? [{ file: 'kubelet', user: `system:node:${node.name}`, groups: 'system:nodes' }] : []),
-  ].map((user) => ({ ...user, token: randomBytes(24).toString('base64url') }));
-  writeFileSync(
-    join(directory, 'tokens.csv'),
-    users
-      .map(({ token, user, groups }) => `${token},${user},${user}${groups ? `,${groups}` : ''}\n`)
-      .join(''),
-    { mode: 0o600 },
-  );
-  const caData = asKubeconfigData(authority.caFile);
-  for (const { file, user, token } of users) {
-    if (file === 'admin') writeFileSync(join(directory, 'admin.token'), token, { mode: 0o600 });
-    const access = { clusterName: 'hummingbird', server: state.server, caData, user, token };
-    writeKubeconfig(join(stateDir, `${file}.kubeconfig`), access);
-  }
-}
-
 async function waitReady(access: ApiAccess, processes: Processes, role: string): Promise<void> {
   await waitUntil(
     async () => {
@@ -332,23 +276,4 @@ async function stopAll(processes: Processes): Promise<void> {
       .map((role) => processes.kill(role)),
   );
   await processes.kill('etcd');
-}
-
-/** Ports nobody listens on right now, all different. */
-async function freePorts(count: number, address: string): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((accept, reject) => {
-          server.once('error', reject);
-          server.listen(0, address, () => {
-            const bound = server.address();
-            accept(bound !== null && typeof bound === 'object' ? bound.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }
