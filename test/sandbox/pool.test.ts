@@ -51,7 +51,7 @@ function aRequest(pool: string, rest: Partial<SandboxRequest> = {}): SandboxRequ
     pool: { namespace: namespace(), name: pool },
     epoch: 1,
     labels: { [LABELS.managedBy]: 'hummingbird-operator', [LABELS.projectId]: '7' },
-    reapBy: new Date(Date.now() + 3_600_000),
+    reapBy: new Date(Date.now() + 600_000),
     ...rest,
   };
 }
