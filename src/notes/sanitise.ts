@@ -1,20 +1,17 @@
 import type { Nodes, Root } from 'mdast';
 import { visibleText, WORD_JOINER } from './characters.ts';
+import { isCostly } from './cost.ts';
 import { htmlEdits } from './html.ts';
 import { applyEdits, type Edit, nodesOf, parseMarkdown, type Range, rangeOf } from './markdown.ts';
 import { CLOSING, textEdits } from './references.ts';
 
 /** Neutralising one construct may uncover another (an HTML block becomes Markdown); real texts need two rounds. */
 const MAX_ROUNDS = 8;
-/** Parsing is superlinear on hostile input (measured: 64 KiB of brackets take a second). */
-const MAX_RICH_LENGTH = 64 * 1024;
-/** More quotes and lists inside one another than anybody reads; the parser's stack ends at some thousands. */
-const TOO_DEEP = /^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){32}/m;
-
 /**
  * Markdown of a model as Markdown that has no effect on GitLab but being read: no quick action, mention, issue
  * closing, external image, HTML beyond a few harmless tags, comment, or invisible character. What is harmless
- * stays as it was, byte for byte. A text beyond 64 KiB is shown as it is, in a code block. A second pass changes nothing that can be seen.
+ * stays as it was, byte for byte. A text that is too costly to parse (64 KiB
+ * and more) is shown as it is, in a code block. A second pass changes nothing that can be seen.
  */
 export function sanitise(source: string): string {
   const text = visibleText(source).trimEnd();
@@ -26,11 +23,11 @@ export function sanitise(source: string): string {
   }
 }
 
-/** Undefined when the text is too large, too deep, or does not come to rest. */
+/** Undefined when the text is too costly or does not come to rest. */
 function inert(source: string): string | undefined {
   let text = source;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    if (text.length > MAX_RICH_LENGTH || TOO_DEEP.test(text)) return undefined;
+    if (isCostly(text)) return undefined;
     const root = parseMarkdown(text);
     const edits = [...nodeEdits(text, root), ...lineEdits(text, root)];
     if (edits.length === 0) return closed(text, root);
