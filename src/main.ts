@@ -7,7 +7,7 @@ import { type OperatorSettings, readOperatorSecrets, SettingsError } from './set
 const env = process.env;
 const program = new Command('hummingbird')
   .description('Runs LLM agents on GitLab merge requests, in sandboxes without network or credentials')
-  .showHelpAfterError();
+  .showHelpAfterError('(hummingbird operator --help says what there is)');
 
 program
   .command('operator')
@@ -22,7 +22,7 @@ program
   .option(
     '--queue-url <url>',
     'SQS queue with GitLab webhooks; without it only applied AgentRuns are worked on',
-    url,
+    queueUrl,
   )
   .option('--queue-endpoint <url>', 'another SQS endpoint than AWS (an emulator, a VPC endpoint)', url)
   .option('--bucket <name>', 'S3 bucket for checkpoints and sessions')
@@ -99,6 +99,13 @@ function storeOf({ bucket, bucketEndpoint, storeDir, region }: OperatorFlags): O
 function url(text: string): string {
   if (!URL.canParse(text) || !/^https?:/.test(text))
     throw new InvalidArgumentError('it must be an http:// or https:// address');
+  return text;
+}
+
+/** Not parsed: SQS names a queue by this text, and emulators use host names that are none. */
+function queueUrl(text: string): string {
+  if (!/^https?:\/\/[^/]+\/.+/.test(text))
+    throw new InvalidArgumentError('it must be the address of a queue, as SQS gives it');
   return text;
 }
 

@@ -32,8 +32,17 @@ export async function demoScene(): Promise<DemoScene> {
     diffs: splitDiff(diff).map(({ path, text }) => state.diff({ newPath: path, oldPath: path, diff: text })),
   });
   const run = realTestRun();
-  const pipeline = state.pipeline(project, { user: author, mergeRequest, status: run.passed ? 'success' : 'failed' });
-  state.job(pipeline, { name: 'lint', stage: 'check', status: 'success', trace: 'Nothing to complain about.\n' });
+  const pipeline = state.pipeline(project, {
+    user: author,
+    mergeRequest,
+    status: run.passed ? 'success' : 'failed',
+  });
+  state.job(pipeline, {
+    name: 'lint',
+    stage: 'check',
+    status: 'success',
+    trace: 'Nothing to complain about.\n',
+  });
   state.job(pipeline, {
     name: 'unit-tests',
     stage: 'test',
@@ -43,7 +52,11 @@ export async function demoScene(): Promise<DemoScene> {
   });
   const operatorBot = state.user({ username: 'hummingbird-operator', bot: true });
   state.member(project, operatorBot, ACCESS.developer);
-  const reader = state.projectBot(project, { name: 'hummingbird reader', level: ACCESS.reporter, scopes: ['read_api'] });
+  const reader = state.projectBot(project, {
+    name: 'hummingbird reader',
+    level: ACCESS.reporter,
+    scopes: ['read_api'],
+  });
   return {
     gitlab,
     projectPath: PROJECT,
@@ -59,11 +72,16 @@ export async function demoScene(): Promise<DemoScene> {
 
 /** The log of the project's own test suite, run now, with the frame that a runner puts around it. */
 function realTestRun(): { readonly passed: boolean; readonly log: string } {
-  const command = spawnSync(process.execPath, ['test/run.js'], { cwd: `${projectDir}after`, encoding: 'utf8' });
+  const command = spawnSync(process.execPath, ['test/run.js'], {
+    cwd: `${projectDir}after`,
+    encoding: 'utf8',
+  });
   const output = `${command.stdout}${command.stderr}`.replaceAll(`file://${projectDir}after/`, '');
   const now = Math.floor(Date.now() / 1000);
   const passed = command.status === 0;
-  const end = passed ? '\u001b[32;1mJob succeeded\u001b[0;m' : '\u001b[31;1mERROR: Job failed: exit code 1\u001b[0;m';
+  const end = passed
+    ? '\u001b[32;1mJob succeeded\u001b[0;m'
+    : '\u001b[31;1mERROR: Job failed: exit code 1\u001b[0;m';
   return {
     passed,
     log: [
@@ -82,7 +100,8 @@ function realDiff(): string {
     encoding: 'utf8',
   });
   // 1: there are differences.
-  if (command.status !== 1) throw new Error(`git diff of the demo project: ${command.stderr || command.error?.message}`);
+  if (command.status !== 1)
+    throw new Error(`git diff of the demo project: ${command.stderr || command.error?.message}`);
   return command.stdout;
 }
 

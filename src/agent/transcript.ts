@@ -92,7 +92,7 @@ function renderEntry(entry: TranscriptEntry, maxFieldChars: number): string {
       return `**Call** \`${entry.name}\`\n\n${fence(shorten(entry.args, maxFieldChars), 'json')}`;
     case 'tool_result':
       return [
-        `<details><summary>${entry.ok ? 'Result' : 'Error'} of <code>${entry.name}</code>, ${Buffer.byteLength(entry.result)} bytes</summary>`,
+        `<details><summary>${entry.ok ? 'Result' : 'Error'} of ${entry.name}, ${Buffer.byteLength(entry.result)} bytes</summary>`,
         fence(shorten(entry.result, maxFieldChars), 'json'),
         '</details>',
       ].join('\n\n');
