@@ -1,6 +1,7 @@
 import { CheckpointFailure, messageOf, note, type Run } from './loop-run.ts';
 import { type Contents, ModelError, type Usage } from './models/port.ts';
-import { closingText, STOPPED_ERROR } from './prompts.ts';
+import { closingText } from './prompts.ts';
+import { resumableContents } from './resumable.ts';
 import type { StopRule } from './stop-rules.ts';
 import type { TranscriptEntry } from './transcript.ts';
 import type { Ending, EndKind } from './verdict.ts';
@@ -58,22 +59,10 @@ export function resultOf(run: Run, ending: Ending): LoopResult {
     ...(state.costUsd !== undefined && { costUsd: state.costUsd }),
     iterations: state.iteration,
     toolCalls: state.toolCalls,
-    contents: closedContents(run),
+    contents: resumableContents(run.model, state),
     transcript: state.transcript,
     sequence: state.sequence,
   };
-}
-
-/** A conversation that is stopped between calls and results would be refused when it is continued. */
-function closedContents({ state, model }: Run): Contents {
-  const { pending } = state;
-  if (!pending) return state.contents;
-  const known = new Map(pending.results.map(({ index, result }) => [index, result]));
-  const results = pending.calls.map((call, index) => ({
-    call,
-    result: known.get(index) ?? { error: STOPPED_ERROR },
-  }));
-  return [...state.contents, ...model.makeToolResponses(results)];
 }
 
 /** Partial over nothing: without a report the reason, and the last thing that the model noted. */
