@@ -81,8 +81,9 @@ const activeOf = async (runUid: string): Promise<readonly Pod[]> =>
   ).items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 
 async function releaseAll(provider: SandboxProvider, ...requests: readonly SandboxRequest[]): Promise<void> {
-  for (const { runUid } of requests)
-    await until('it is released', () => provider.release(runUid, namespace()));
+  await Promise.all(
+    requests.map(({ runUid }) => until('it is released', () => provider.release(runUid, namespace()))),
+  );
 }
 
 describe('a claim', () => {
