@@ -1,11 +1,13 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Connection, ConnectionTls } from './config.ts';
+import { BufferGarbage } from './exec-garbage.ts';
 
 /** An API server as exec uses it. Make one for all execs: it keeps TLS sessions, so that later handshakes resume. */
 export interface ExecConnection {
   /** Base URL without a slash at its end. */
   readonly server: string;
+  readonly garbage: BufferGarbage;
   /** Headers of this moment (never logged) and the agent to open the connection with. */
   prepare(): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly agent: HttpAgent }>;
 }
@@ -23,6 +25,7 @@ export function execConnection(
   let last: { readonly tls: ConnectionTls; readonly agent: HttpAgent } | undefined;
   return {
     server: connection.server.href.replace(/\/+$/, ''),
+    garbage: new BufferGarbage(),
     prepare: async () => {
       const { headers, tls } = await connection.credentials();
       if (last === undefined || !sameTls(last.tls, tls)) {

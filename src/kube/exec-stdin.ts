@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { ExecError, messageOf } from './exec-error.ts';
+import type { BufferGarbage } from './exec-garbage.ts';
 import { CHANNEL, closeFrame, stdinFrame } from './exec-protocol.ts';
 
 /** Large enough that the cost per message does not show, small against what may wait. */
@@ -11,12 +12,14 @@ const HIGH_WATER_BYTES = 512 * 1024;
 /** One command's standard input on its way into the socket. */
 export class StdinPump {
   readonly #socket: WebSocket;
+  readonly #garbage: BufferGarbage;
   readonly #iterator: AsyncIterator<Uint8Array>;
   #stopped = false;
   #sentBytes = 0;
 
-  constructor(socket: WebSocket, source: AsyncIterable<Uint8Array>) {
+  constructor(socket: WebSocket, source: AsyncIterable<Uint8Array>, garbage: BufferGarbage) {
     this.#socket = socket;
+    this.#garbage = garbage;
     this.#iterator = source[Symbol.asyncIterator]();
   }
 
@@ -58,6 +61,7 @@ export class StdinPump {
     for (let offset = 0; offset < chunk.length && !this.#stopped; offset += FRAME_BYTES) {
       const part = chunk.subarray(offset, offset + FRAME_BYTES);
       this.#sentBytes += part.length;
+      this.#garbage.add(part.length);
       const written = this.#write(stdinFrame(part));
       if (this.#socket.bufferedAmount > HIGH_WATER_BYTES) await written;
       // A command may end before it has read its input: then the server sends the status and closes, and answers

@@ -1,6 +1,7 @@
 import type { RawData, WebSocket } from 'ws';
 import type { ExecConnection } from './exec-connection.ts';
 import { ExecError, messageOf } from './exec-error.ts';
+import type { BufferGarbage } from './exec-garbage.ts';
 import { Liveness, type LivenessTiming } from './exec-liveness.ts';
 import { type ExecTarget, nameOf, openExec } from './exec-open.ts';
 import { type ByteSink, OrderedOutput } from './exec-output.ts';
@@ -58,7 +59,7 @@ export async function exec(connection: ExecConnection, options: ExecOptions): Pr
     stderr: options.stderr !== undefined,
   };
   const socket = await openExec(connection, options, streams, timing.openMs, options.signal);
-  return await new Conversation(socket, options, timing).ended;
+  return await new Conversation(socket, options, timing, connection.garbage).ended;
 }
 
 /** What happens on the connection, in the order in which it must be dealt with. */
@@ -72,6 +73,7 @@ class Conversation {
   readonly #socket: WebSocket;
   readonly #options: ExecOptions;
   readonly #timing: ExecTiming;
+  readonly #garbage: BufferGarbage;
   readonly #where: string;
   readonly #output: OrderedOutput<Item>;
   readonly #stdin: StdinPump | undefined;
@@ -82,17 +84,18 @@ class Conversation {
   #statusTimer: NodeJS.Timeout | undefined;
   #socketError: Error | undefined;
 
-  constructor(socket: WebSocket, options: ExecOptions, timing: ExecTiming) {
+  constructor(socket: WebSocket, options: ExecOptions, timing: ExecTiming, garbage: BufferGarbage) {
     const { promise, resolve, reject } = Promise.withResolvers<ExecStatus>();
     this.ended = promise;
     this.#resolve = resolve;
     this.#reject = reject;
     this.#socket = socket;
     this.#options = options;
+    this.#garbage = garbage;
     this.#timing = timing;
     this.#where = nameOf(options);
     this.#output = new OrderedOutput<Item>(socket, (item) => this.#take(item), this.#fail);
-    this.#stdin = options.stdin === undefined ? undefined : new StdinPump(socket, options.stdin);
+    this.#stdin = options.stdin === undefined ? undefined : new StdinPump(socket, options.stdin, garbage);
     this.#liveness = new Liveness(socket, timing, () => this.#traffic(), this.#silent);
     this.#listen();
     this.#stdin?.run().catch(this.#fail);
@@ -115,6 +118,7 @@ class Conversation {
     this.#liveness.seen();
     try {
       const message = asBytes(data);
+      this.#garbage.add(message.length);
       this.#output.push(readFrame(message), message.length);
     } catch (error) {
       this.#fail(error);

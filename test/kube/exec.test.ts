@@ -134,24 +134,21 @@ describe('exec on a real pod', () => {
     expect(taken).toBe(60_000_000);
   });
 
-  it.each([
-    ['with nothing set, while the reader takes 1 MB a second', [], 20, 'slowGrowthBytes'],
-    ['with small young generations, at any speed', ['--max-semi-space-size=2'], 2, 'growthBytes'],
-  ] as const)('reads 200 MB with at most 32 MB more memory, %s', async (_how, flags, slowSeconds, figure) => {
+  it('reads 200 MB at 1 MB a second, and then at any speed, with at most 32 MB more memory', async () => {
+    const slowSeconds = 20;
     const args = [
-      ...flags,
       'test/kube/slow-reader.ts',
       pods.cluster.kubeconfigPath,
       pods.namespace,
       'box',
-      String(slowSeconds),
+      `${slowSeconds}`,
     ];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     const report: SlowReaderReport = JSON.parse(stdout);
     expect(report).toMatchObject({ exitCode: 0, bytes: 200 * MIB });
     // Honest only if the reader was slow: at most 1 MB a second and a margin for the last chunk.
     expect(report.slowBytes).toBeLessThan((slowSeconds + 1) * MIB);
-    expect(report[figure]).toBeLessThan(32 * MIB);
+    expect(report.growthBytes).toBeLessThan(32 * MIB);
   });
 });
 
