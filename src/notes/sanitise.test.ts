@@ -71,6 +71,11 @@ describe('quick actions', () => {
   });
 });
 
+test('a command stays readable: a blank before it in code, a backslash in prose', () => {
+  expect(sanitise('```\n/merge\n```')).toBe('```\n /merge\n```');
+  expect(sanitise('Then\n/merge now')).toBe('Then\n\\/merge now');
+});
+
 /** GitLab's user pattern, on the text that is left when code is taken out. */
 const mentionsIn = (text: string) => {
   const prose = text
