@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests of the stand-ins themselves, and of what only needs them. */
+const WITHOUT_CLUSTER = ['test/fakes/**/*.test.ts', 'test/gitlab/**/*.test.ts'];
+
 /** `vitest --project unit` needs nothing but Node; `--project cluster` has a real cluster (see test/cluster/setup.ts). */
 export default defineConfig({
   test: {
@@ -7,13 +10,14 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'hack/**/*.test.ts', 'bench/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'hack/**/*.test.ts', 'bench/**/*.test.ts', ...WITHOUT_CLUSTER],
         },
       },
       {
         test: {
           name: 'cluster',
           include: ['test/**/*.test.ts'],
+          exclude: WITHOUT_CLUSTER,
           globalSetup: ['test/cluster/setup.ts'],
           // One cluster and one machine: files that run side by side would measure each other.
           fileParallelism: false,

@@ -1,5 +1,6 @@
 import { archiveSandbox } from '../../../agent/archive.ts';
 import type { Checkpoint } from '../../../agent/checkpoint.ts';
+import { resumableContents } from '../../../agent/resumable.ts';
 import {
   envelopeUsage,
   type SavedSession,
@@ -61,7 +62,7 @@ async function sessionOf(context: StepContext, state: Checkpoint): Promise<Sessi
       provider: state.provider,
       updated_at: deps.clock.now().toISOString(),
       usage: envelopeUsage(state.usage),
-      contents: [...model.value.toCanonical(state.contents)],
+      contents: [...model.value.toCanonical(resumableContents(model.value, state))],
     },
     transcript: renderMarkdown(
       {
