@@ -55,8 +55,16 @@ export interface Sandbox {
   exec(command: string, options?: ExecOptions): Promise<ExecResult>;
   writeFile(path: string, bytes: Uint8Array, options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Constant memory. `lines` counts newline bytes. */
-  streamToFile(path: string, chunks: AsyncIterable<Uint8Array>, options?: { readonly signal?: AbortSignal }): Promise<{ readonly bytes: number; readonly lines: number }>;
-  streamExec(command: string, chunks: AsyncIterable<Uint8Array>, options?: Omit<ExecOptions, 'stdin'>): Promise<ExecResult>;
+  streamToFile(
+    path: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<{ readonly bytes: number; readonly lines: number }>;
+  streamExec(
+    command: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: Omit<ExecOptions, 'stdin'>,
+  ): Promise<ExecResult>;
   /** Chunks of at most 64 KiB, constant memory. Rejects when the file is missing. */
   readFile(path: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
   /** Deletes it; idempotent; failures are logged and left to the reaper. */

@@ -11,8 +11,6 @@ export interface OperatorSettings {
   readonly replicaId: string;
   readonly gitlabUrl: string;
   readonly markerPrefix: string;
-  /** Where prompts that ship with the operator are. */
-  readonly promptsDir: string;
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly logLevel: string;

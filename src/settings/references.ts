@@ -44,7 +44,8 @@ export function createReferences(sources: ReferenceSources): References {
     async actionToken(workflow, project) {
       const field = `spec.projects[${project}].actionTokenSecretRef`;
       const ref = projectOf(workflow, project)?.actionTokenSecretRef;
-      if (ref === undefined) return missing(field, 'name the Secret with the token that posts notes on this project');
+      if (ref === undefined)
+        return missing(field, 'name the Secret with the token that posts notes on this project');
       return mapped(await secret(workflow, ref, 'action', field), actionToken);
     },
 
@@ -52,8 +53,11 @@ export function createReferences(sources: ReferenceSources): References {
       const own = projectOf(workflow, project)?.tokens?.gitlab;
       const ref = own ?? workflow.spec.dataSources.gitlab?.tokenSecretRef;
       const field =
-        own === undefined ? 'spec.dataSources.gitlab.tokenSecretRef' : `spec.projects[${project}].tokens.gitlab`;
-      if (ref === undefined) return missing(field, "name the Secret with the token of the model's GitLab tools");
+        own === undefined
+          ? 'spec.dataSources.gitlab.tokenSecretRef'
+          : `spec.projects[${project}].tokens.gitlab`;
+      if (ref === undefined)
+        return missing(field, "name the Secret with the token of the model's GitLab tools");
       return mapped(await secret(workflow, ref, 'tool', field), toolToken);
     },
 
