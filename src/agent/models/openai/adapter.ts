@@ -1,8 +1,9 @@
-import { type HttpClient, HttpError } from '../../../http/client.ts';
+import type { HttpClient } from '../../../http/client.ts';
+import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
+import { postJson, shapeError } from '../post.ts';
 import { readAnswer } from './answer.ts';
 import { fromCanonical, toCanonical } from './canonical.ts';
-import { type Endpoint, errorInBody, modelError, unreadableAnswer } from './errors.ts';
 import { chatRequest } from './request.ts';
 import { type ChatMessage, chatResponseSchema } from './wire.ts';
 
@@ -20,51 +21,27 @@ export interface OpenAiOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** Chat completions as OpenAI, vLLM, llama.cpp, Ollama and others serve them; not streamed. */
 export function createOpenAiModel(options: OpenAiOptions): Model {
   const { name, http, apiKey, maxOutputTokens, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const endpoint: Endpoint = { model: name, url: `${options.baseUrl.replace(/\/+$/, '')}/chat/completions` };
-
-  async function post(body: string, signal: AbortSignal | undefined): Promise<unknown> {
-    try {
-      const response = await http.request({
-        method: 'POST',
-        url: endpoint.url,
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json',
-          ...(apiKey && { authorization: `Bearer ${apiKey}` }),
-        },
-        body,
-        timeoutMs,
-        maxBytes: MAX_ANSWER_BYTES,
-        // The loop repeats model calls itself, at its own pace.
-        retry: false,
-        ...(signal && { signal }),
-      });
-      return response.json();
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (error instanceof HttpError && error.code === 'NotJson')
-        throw unreadableAnswer('not JSON', endpoint, error);
-      throw modelError(error, endpoint) ?? error;
-    }
-  }
+  const endpoint: Endpoint = {
+    model: name,
+    url: `${options.baseUrl.replace(/\/+$/, '')}/chat/completions`,
+    advise,
+    adviceOnGarbage: 'Check that the base URL is that of an OpenAI-compatible API.',
+  };
+  const headers = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
-    const body = await post(
-      JSON.stringify(chatRequest(name, request, history, maxOutputTokens)),
-      request.signal,
-    );
+    const body = await postJson(http, endpoint, chatRequest(name, request, history, maxOutputTokens), {
+      headers,
+      timeoutMs,
+      signal: request.signal,
+    });
     const parsed = chatResponseSchema.safeParse(body);
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const where = issue?.path.map(String).join('.') || 'the top level';
-      throw unreadableAnswer(`${where}: ${issue?.message ?? 'unknown fault'}`, endpoint);
-    }
+    if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);
     if (parsed.data.error) throw errorInBody(body, endpoint);
     return readAnswer(parsed.data, history);
   }
@@ -83,6 +60,18 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
     toCanonical: (contents) => toCanonical(historyOf(contents)),
     fromCanonical,
   };
+}
+
+function advise(status: number | undefined): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return 'Check the API key and what it may use.';
+    case 404:
+      return 'Check the base URL (usually ending in /v1) and the model name.';
+    default:
+      return '';
+  }
 }
 
 /** Contents are opaque to everybody else, so each entry was made here (or came back through a checkpoint). */

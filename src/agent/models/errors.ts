@@ -1,15 +1,22 @@
-import { HttpError } from '../../../http/client.ts';
-import { ModelError } from '../port.ts';
+import { HttpError } from '../../http/client.ts';
+import { ModelError } from './port.ts';
+import { askedDelayMs } from './retry-info.ts';
 
+/** Where a model is asked, and what its provider's answers ask people to do. */
 export interface Endpoint {
   readonly model: string;
   readonly url: string;
+  /** What to do after this status and these words; empty when nothing is known. */
+  advise(status: number | undefined, said: string): string;
+  /** What to look at when what came back is no answer of this API at all. */
+  readonly adviceOnGarbage: string;
 }
 
 /** A failed request as what the loop and people need: whether to try again, and what to do. */
 export function modelError(error: unknown, endpoint: Endpoint): ModelError | undefined {
   if (!(error instanceof HttpError)) return undefined;
-  const { status, retryable, retryAfterMs, bodyExcerpt } = error;
+  const { status, retryable, bodyExcerpt } = error;
+  const retryAfterMs = error.retryAfterMs ?? askedDelayMs(bodyExcerpt ?? '');
   const where = `Model ${endpoint.model} at ${endpoint.url}`;
   const optional = {
     ...(status !== undefined && { status }),
@@ -26,7 +33,7 @@ export function modelError(error: unknown, endpoint: Endpoint): ModelError | und
   const said = serverMessage(bodyExcerpt ?? '');
   const what = said ? `answered ${status}: ${said}` : `answered ${status}.`;
   // An exhausted quota comes as 429 as well, but the retries are few and bounded.
-  return new ModelError(sentence(where, what, advice(status, said)), { ...optional, retryable });
+  return new ModelError(sentence(where, what, adviceOn(endpoint, status, said)), { ...optional, retryable });
 }
 
 /** An error object in a body with status 200, as some gateways send it. */
@@ -35,44 +42,40 @@ export function errorInBody(body: unknown, endpoint: Endpoint): ModelError {
   const code = codeIn(body);
   const retryable = code === 429 || (code !== undefined && code >= 500);
   return new ModelError(
-    sentence(`Model ${endpoint.model} at ${endpoint.url}`, `answered an error: ${said}`, advice(code, said)),
+    sentence(
+      `Model ${endpoint.model} at ${endpoint.url}`,
+      `answered an error: ${said}`,
+      adviceOn(endpoint, code, said),
+    ),
     { retryable, ...(code !== undefined && { status: code }) },
   );
 }
 
-/** Not JSON, cut, or not a chat completion: most often a gateway or a broken connection, so worth another try. */
+/** Not JSON, cut, or of another shape: most often a gateway or a broken connection, so worth another try. */
 export function unreadableAnswer(fault: string, endpoint: Endpoint, cause?: unknown): ModelError {
   return new ModelError(
     sentence(
       `Model ${endpoint.model} at ${endpoint.url}`,
       `sent an answer that cannot be read: ${fault}`,
-      'Check that the base URL is that of an OpenAI-compatible API.',
+      endpoint.adviceOnGarbage,
     ),
     { retryable: true, cause },
   );
 }
 
-function advice(status: number | undefined, said: string): string {
+function adviceOn(endpoint: Endpoint, status: number | undefined, said: string): string {
   if (CONTEXT_TOO_LONG.test(said)) {
     return "The conversation is longer than the model's context: lower limits.contextTokens or choose a model with a larger context.";
   }
-  switch (status) {
-    case 401:
-    case 403:
-      return 'Check the API key and what it may use.';
-    case 404:
-      return 'Check the base URL (usually ending in /v1) and the model name.';
-    case 429:
-      return 'The rate limit or quota is used up: wait, or raise it with the provider.';
-    default:
-      return '';
-  }
+  const own = endpoint.advise(status, said);
+  if (own !== '' || status !== 429) return own;
+  return 'The rate limit or quota is used up: wait, or raise it with the provider.';
 }
 
 const CONTEXT_TOO_LONG =
-  /context_length_exceeded|maximum context|context (?:length|size|window)|exceed_context_size|too many tokens|prompt is too long/i;
+  /context_length_exceeded|maximum context|context (?:length|size|window)|exceed_context_size|too many tokens|prompt is too long|input token count .*exceeds/i;
 
-/** The server's own words: `{error: {message}}`, `{error: "…"}`, `{message}`, `{detail}`, or the text itself. */
+/** The server's own words: `{error: {message}}` (Google's in a list at times), `{error: "…"}`, `{message}`, `{detail}`, or the text itself. */
 function serverMessage(body: string): string {
   const parsed = parseJson(body);
   const said = parsed === undefined ? (QUOTED_MESSAGE.exec(body)?.[1] ?? body) : (messageIn(parsed) ?? body);
@@ -84,6 +87,7 @@ const QUOTED_MESSAGE = /"message"\s*:\s*"((?:[^"\\]|\\.)*)/;
 
 function messageIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body;
+  if (Array.isArray(body)) return messageIn(body[0]);
   if (typeof body !== 'object' || body === null) return undefined;
   if ('error' in body && body.error) return withCode(messageIn(body.error), body.error);
   for (const key of ['message', 'detail'] as const) {

@@ -1,0 +1,52 @@
+import { type HttpClient, HttpError } from '../../http/client.ts';
+import { type Endpoint, modelError, unreadableAnswer } from './errors.ts';
+import type { ModelError } from './port.ts';
+
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+
+/**
+ * One attempt at one model call; resolves with the parsed answer. Throws `ModelError`, or the signal's reason.
+ */
+export async function postJson(
+  http: HttpClient,
+  endpoint: Endpoint,
+  body: unknown,
+  options: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<unknown> {
+  const { headers, timeoutMs, signal } = options;
+  try {
+    const response = await http.request({
+      method: 'POST',
+      url: endpoint.url,
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+      body: JSON.stringify(body),
+      timeoutMs,
+      maxBytes: MAX_ANSWER_BYTES,
+      // The loop repeats model calls itself, at its own pace.
+      retry: false,
+      ...(signal && { signal }),
+    });
+    return response.json();
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof HttpError && error.code === 'NotJson')
+      throw unreadableAnswer('not JSON', endpoint, error);
+    throw modelError(error, endpoint) ?? error;
+  }
+}
+
+interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** For an answer whose shape is not the one of its API. */
+export function shapeError(issues: readonly Issue[], endpoint: Endpoint): ModelError {
+  const [issue] = issues;
+  const where = issue?.path.map(String).join('.') || 'the top level';
+  return unreadableAnswer(`${where}: ${issue?.message ?? 'unknown fault'}`, endpoint);
+}
