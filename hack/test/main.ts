@@ -1,20 +1,22 @@
 // npm test: every check and every test, then one line `N passed, N failed` that machines read.
 // npm run check (--quick): the same without the cluster.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
-
-interface Tally {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
+import { closingLine, exitCode, NOTHING, Report, withCheck, withReport } from './tally.ts';
 
 const quick = process.argv.includes('--quick');
 const filters = process.argv.slice(2).filter((word) => word !== '--quick');
-const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
+let tally = NOTHING;
+/** The signal that asked to stop: what runs is ended, and nothing more is begun. */
+let interrupted: NodeJS.Signals | undefined;
+let running: ChildProcess | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    interrupted = signal;
+    running?.kill(signal);
+  });
 const started = Date.now();
 
 if (filters.length === 0) {
@@ -27,29 +29,21 @@ await vitest('unit');
 if (!quick) await vitest('cluster');
 
 console.log(`\nin ${Math.round((Date.now() - started) / 1000)} s`);
-const skipped = tally.skipped > 0 ? `, ${tally.skipped} skipped` : '';
-console.log(`${tally.passed} passed, ${tally.failed} failed${skipped}`);
-process.exitCode = tally.failed > 0 || tally.passed === 0 ? 1 : 0;
+console.log(closingLine(tally));
+process.exitCode = interrupted === undefined ? exitCode(tally) : 130;
 
 async function check(name: string, command: readonly string[]): Promise<void> {
+  if (interrupted !== undefined) return;
   const before = Date.now();
   const { code, output } = await run(command, 'capture');
   const ok = code === 0;
-  tally[ok ? 'passed' : 'failed'] += 1;
+  tally = withCheck(tally, ok);
   console.log(`${ok ? '✓' : '✗'} ${name} (${((Date.now() - before) / 1000).toFixed(1)} s)`);
   if (!ok) console.log(output);
 }
 
-const Report = z.object({
-  numPassedTests: z.number(),
-  numFailedTests: z.number(),
-  numPendingTests: z.number(),
-  numTodoTests: z.number().default(0),
-  numFailedTestSuites: z.number().default(0),
-  success: z.boolean(),
-});
-
 async function vitest(project: string): Promise<void> {
+  if (interrupted !== undefined) return;
   const folder = await mkdtemp(join(tmpdir(), 'hummingbird-test-'));
   const file = join(folder, 'report.json');
   try {
@@ -62,22 +56,14 @@ async function vitest(project: string): Promise<void> {
         '--reporter=default',
         '--reporter=json',
         `--outputFile.json=${file}`,
-        ...filters,
+        // A filter may name files of the other project only.
+        ...(filters.length === 0 ? [] : ['--passWithNoTests', ...filters]),
       ],
       'show',
     );
     const text = await readFile(file, 'utf8').catch(() => undefined);
-    if (text === undefined) {
-      console.log(`vitest (${project}) ended with ${code} before it wrote a report`);
-      tally.failed += 1;
-      return;
-    }
-    const report = Report.parse(JSON.parse(text));
-    tally.passed += report.numPassedTests;
-    tally.failed += report.numFailedTests;
-    tally.skipped += report.numPendingTests + report.numTodoTests;
-    // A file that does not load, a hook or an unhandled rejection fails the run without a failed test.
-    if (code !== 0 && report.numFailedTests === 0) tally.failed += 1;
+    if (text === undefined) console.log(`vitest (${project}) ended with ${code} before it wrote a report`);
+    tally = withReport(tally, text === undefined ? undefined : Report.parse(JSON.parse(text)), code);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -95,7 +81,7 @@ function run(
     const chunks: Buffer[] = [];
     child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
     child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk));
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
+    running = child;
     child.on('error', (error) => resolve({ code: 1, output: error.message }));
     child.on('close', (code) => resolve({ code: code ?? 1, output: Buffer.concat(chunks).toString('utf8') }));
   });

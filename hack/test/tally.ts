@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/** What was counted so far, checks and tests together. */
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export const NOTHING: Tally = { passed: 0, failed: 0, skipped: 0 };
+
+/** What vitest's JSON reporter writes, as far as it is counted. */
+export const Report = z.object({
+  numPassedTests: z.number(),
+  numFailedTests: z.number(),
+  numPendingTests: z.number(),
+  numTodoTests: z.number().default(0),
+});
+export type Report = z.infer<typeof Report>;
+
+/** One check that is no test: lint, types. */
+export const withCheck = (tally: Tally, ok: boolean): Tally =>
+  ok ? { ...tally, passed: tally.passed + 1 } : { ...tally, failed: tally.failed + 1 };
+
+/** One run of vitest, by its report and exit code; a run without a report is one failure. */
+export function withReport(tally: Tally, report: Report | undefined, code: number): Tally {
+  if (report === undefined) return withCheck(tally, false);
+  // A file that does not load, a hook or an unhandled rejection fails the run without a failed test.
+  const unexplained = code !== 0 && report.numFailedTests === 0 ? 1 : 0;
+  return {
+    passed: tally.passed + report.numPassedTests,
+    failed: tally.failed + report.numFailedTests + unexplained,
+    skipped: tally.skipped + report.numPendingTests + report.numTodoTests,
+  };
+}
+
+/** The last line of `npm test`, which machines read. */
+export function closingLine({ passed, failed, skipped }: Tally): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+/** Nothing that passed is no success: a filter that matches no file must not look like one. */
+export const exitCode = ({ passed, failed }: Tally): number => (failed > 0 || passed === 0 ? 1 : 0);
