@@ -20,7 +20,7 @@ export interface OperatorParts {
   readonly controllers: readonly Controller[];
   /** Loops beside the controllers: the bridge, the reaper. Each ends when its signal is aborted, and never rejects. */
   readonly loops: readonly { readonly name: string; run(signal: AbortSignal): Promise<void> }[];
-  /** Ends this process's agent loops; their runs go on elsewhere from their checkpoints. */
+  /** Ends this process's agent loops, and no other begins; their runs go on elsewhere from their checkpoints. */
   stopAgents(): Promise<void>;
   /** Aborted when this replica has lost its Lease: it must not act any more. */
   readonly leaseLost: AbortSignal;
@@ -29,8 +29,8 @@ export interface OperatorParts {
 }
 
 /**
- * Runs the operator until `signal` is aborted or its Lease is lost. Stops in the order in which nothing is
- * lost: no new messages, then the agents, then the controllers, then the Lease.
+ * Runs the operator until `signal` is aborted or its Lease is lost. Everything that acts stops at once and
+ * together; the Lease is given back only when nothing of this process acts any more, since others go on from then.
  */
 export async function runOperator(parts: OperatorParts, signal: AbortSignal): Promise<void> {
   const { log, operator, controllers, loops, leaseLost } = parts;
@@ -46,22 +46,33 @@ export async function runOperator(parts: OperatorParts, signal: AbortSignal): Pr
   });
   log.info({ port: health.port }, 'health, readiness and metrics are served');
   let running: readonly Promise<void>[] = [];
+  let lost = false;
   try {
-    await operator.start();
-    await Promise.all(controllers.map((controller) => controller.start()));
-    running = loops.map((loop) => loop.run(ending));
-    log.info({ loops: loops.map(({ name }) => name) }, 'operator is at work');
-    await aborted(ending);
+    const started = operator
+      .start()
+      .then(() => Promise.all(controllers.map((controller) => controller.start())));
+    // An API server that does not answer must not keep a replica from stopping.
+    await Promise.race([started, aborted(ending)]);
+    if (!ending.aborted) {
+      running = loops.map((loop) => loop.run(ending));
+      log.info({ loops: loops.map(({ name }) => name) }, 'operator is at work');
+      await aborted(ending);
+    }
     log.info(leaseLost.aborted ? 'the Lease was lost: stopping' : 'asked to stop: stopping');
   } finally {
-    await Promise.all(running);
-    await parts.stopAgents();
-    await Promise.all([operator.stop(), ...controllers.map((controller) => controller.stop())]);
+    // Asked before `close`, which ends the Lease in good order.
+    lost = leaseLost.aborted;
+    await Promise.all([
+      ...running,
+      parts.stopAgents(),
+      operator.stop(),
+      ...controllers.map((controller) => controller.stop()),
+    ]);
     await parts.events.flush();
     await parts.close();
     await health.close();
   }
-  if (leaseLost.aborted) throw new Error('the Lease of this replica was lost; start it again');
+  if (lost) throw new Error('the Lease of this replica was lost; start it again');
 }
 
 const staleness = (ms: number): string | undefined =>

@@ -58,6 +58,11 @@ export function podPool(options: PodPoolOptions): SandboxProvider {
       return claim;
     },
 
+    async find(runUid, namespace) {
+      const own = newestUsable(await claims.supply.owned(runUid, namespace));
+      return own && opened(claims, own);
+    },
+
     async release(runUid, namespace) {
       claims.line.leave(runUid);
       const pods = await claims.supply.owned(runUid, namespace);
@@ -111,9 +116,7 @@ async function claimPod(claims: Claims, request: SandboxRequest, signal?: AbortS
 async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | undefined> {
   const { kube, supply } = claims;
   const pods = await supply.owned(request.runUid, request.pool.namespace);
-  const usable = pods.filter(isUsable);
-  // More than one only after two holders claimed at once: the newer one's stays.
-  const own = usable.toSorted((a, b) => epochOf(b) - epochOf(a))[0];
+  const own = newestUsable(pods);
   for (const pod of pods) if (pod !== own) await deletePod(kube, pod);
   if (own === undefined || epochOf(own) === request.epoch) return own;
   if (epochOf(own) > request.epoch) {
@@ -129,6 +132,10 @@ async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | un
     throw error;
   }
 }
+
+/** More than one only after two holders claimed at once: the newer one's counts. */
+const newestUsable = (pods: readonly Pod[]): Pod | undefined =>
+  pods.filter(isUsable).toSorted((a, b) => epochOf(b) - epochOf(a))[0];
 
 /** Undefined when the pod was taken, changed or went: proof that the view was old, never a reason to force it. */
 async function tryClaim(
@@ -161,13 +168,13 @@ async function notFree(claims: Claims, request: SandboxRequest, ahead: number): 
   return refusal;
 }
 
-function claimed({ kube, line, openPod }: Claims, pod: Pod, request: SandboxRequest): ClaimResult {
-  line.leave(request.runUid);
-  const { namespace, name } = refOf(pod);
-  return {
-    kind: 'Claimed',
-    sandbox: openPod({ pod, namespace, name, deletePod: () => deletePod(kube, pod) }),
-  };
+function claimed(claims: Claims, pod: Pod, request: SandboxRequest): ClaimResult {
+  claims.line.leave(request.runUid);
+  return { kind: 'Claimed', sandbox: opened(claims, pod) };
+}
+
+function opened({ kube, openPod }: Claims, pod: Pod): Sandbox {
+  return openPod({ pod, ...refOf(pod), deletePod: () => deletePod(kube, pod) });
 }
 
 async function deletePod(kube: KubeClient, pod: Pod): Promise<void> {

@@ -97,6 +97,8 @@ export type ClaimResult =
 export interface SandboxProvider {
   /** The run's sandbox: the one that it owns already (by its uid's label), else a newly claimed one. */
   claim(request: SandboxRequest, signal?: AbortSignal): Promise<ClaimResult>;
+  /** The usable sandbox that carries this run's uid in the namespace, as it is: claims nothing, changes nothing. */
+  find(runUid: string, namespace: string): Promise<Sandbox | undefined>;
   /** Deletes every sandbox that carries this run's uid in the namespace; true when none was left. */
   release(runUid: string, namespace: string): Promise<boolean>;
 }

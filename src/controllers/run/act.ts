@@ -1,7 +1,9 @@
 import { AGENT_RUNS } from '../../crds/agent-run.ts';
 import { RUN_FINALIZER } from '../../crds/meta.ts';
+import * as finalizers from '../../kube/finalizers.ts';
 import type { Step } from './decide.ts';
 import { StopReason } from './execution.ts';
+import { forget } from './local.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from './step.ts';
 import { admit } from './steps/admit.ts';
 import { finish } from './steps/end.ts';
@@ -55,18 +57,14 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
 
 /** Before anything is made for the run, so that its deletion waits for the sandbox to go. */
 async function addFinalizer({ deps, run }: StepContext): Promise<StepResult> {
-  const { name = '', namespace = '', resourceVersion, finalizers = [] } = run.metadata;
-  const body = { metadata: { resourceVersion, finalizers: [...finalizers, RUN_FINALIZER] } };
-  return { run: await deps.kube.patch(AGENT_RUNS, { name, namespace }, { type: 'merge', body }) };
+  return { run: await finalizers.addFinalizer(deps.kube, AGENT_RUNS, run, RUN_FINALIZER) };
 }
 
 async function removeFinalizer({ deps, run }: StepContext): Promise<StepResult> {
-  const { name = '', namespace = '', resourceVersion, finalizers = [] } = run.metadata;
-  const body = {
-    metadata: { resourceVersion, finalizers: finalizers.filter((one) => one !== RUN_FINALIZER) },
-  };
-  const after = await deps.kube.patch(AGENT_RUNS, { name, namespace }, { type: 'merge', body });
-  return after.metadata.deletionTimestamp === undefined ? { run: after } : { gone: true };
+  const after = await finalizers.removeFinalizer(deps.kube, AGENT_RUNS, run, RUN_FINALIZER);
+  return after === undefined || after.metadata.deletionTimestamp !== undefined
+    ? { gone: true }
+    : { run: after };
 }
 
 async function deleteRun({ deps, run }: StepContext): Promise<StepResult> {
@@ -84,7 +82,7 @@ function takeHold(context: StepContext): StepResult {
   const { deps, run, local } = context;
   const uid = run.metadata.uid ?? '';
   // Handles of an earlier hold speak for it, not for this one.
-  local.sandboxes.delete(uid);
+  forget(local, uid);
   const now = deps.clock.now().toISOString();
   const before = run.status?.holder;
   if (before !== undefined && before.replica !== deps.holderName)
@@ -105,8 +103,10 @@ function takeHold(context: StepContext): StepResult {
 }
 
 async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout' | 'Fenced'): Promise<StepResult> {
-  const execution = context.local.executions.get(context.run.metadata.uid ?? '');
-  await execution?.stop(new StopReason(kind, STOP_MESSAGES[kind]));
+  const { local, run } = context;
+  const uid = run.metadata.uid ?? '';
+  await local.executions.get(uid)?.stop(new StopReason(kind, STOP_MESSAGES[kind]));
+  if (kind === 'Fenced') forget(local, uid);
   return {};
 }
 

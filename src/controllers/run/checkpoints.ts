@@ -1,6 +1,6 @@
 import { type Checkpoint, parseCheckpoint } from '../../agent/checkpoint.ts';
-import type { ObjectStore, StoredObject } from '../../store/port.ts';
-import { type CheckpointRef, runPrefix } from './result.ts';
+import type { ObjectStore } from '../../store/port.ts';
+import { bytesOf, type CheckpointRef, runPrefix } from './result.ts';
 
 /** Somebody else wrote this sequence: another holder has the run, and this process must let go of it. */
 export class FencedError extends Error {
@@ -9,22 +9,24 @@ export class FencedError extends Error {
 
 /**
  * The run's conversation as immutable numbered objects. Writing a number that exists fails, which is what
- * keeps two holders from going on side by side where the store enforces `If-None-Match`.
+ * keeps two holders from going on side by side, also when both would write the same bytes. A write of our own whose
+ * answer was lost does not look like that: the store knows its own writes again. Throws FencedError, StoreError.
  */
 export async function saveCheckpoint(
   store: ObjectStore,
   runUid: string,
   state: Checkpoint,
+  signal?: AbortSignal,
 ): Promise<CheckpointRef> {
   const key = `${prefix(runUid)}${String(state.sequence).padStart(6, '0')}.json`;
   const body = Buffer.from(JSON.stringify(state));
-  const put = await store.put(key, body, { ifNoneMatch: true, contentType: 'application/json' });
-  if (put.kind !== 'Stored') {
-    // Our own write whose answer was lost looks the same: its bytes tell.
-    const found = await store.get(key);
-    if (found === undefined || !body.equals(await bytesOf(found)))
-      throw new FencedError(`${store.location}${key} was written by another holder of the run`);
-  }
+  const put = await store.put(key, body, {
+    ifNoneMatch: true,
+    contentType: 'application/json',
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (put.kind !== 'Stored')
+    throw new FencedError(`${store.location}${key} was written by another holder of the run`);
   return { sequence: state.sequence, key };
 }
 
@@ -40,13 +42,6 @@ export async function newestCheckpoint(
   if (stored === undefined) return undefined;
   const state = parseCheckpoint(JSON.parse((await bytesOf(stored)).toString('utf8')));
   return { ref: { sequence: state.sequence, key: newest }, state };
-}
-
-/** Small by promise: a conversation is bounded by the context limit. */
-export async function bytesOf({ body }: StoredObject): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 const prefix = (runUid: string): string => `${runPrefix(runUid)}/checkpoints/`;

@@ -5,8 +5,7 @@ import { type Controller, from, type Source } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { HummingbirdOperator } from '../../kube/operator.ts';
 import type { RunDeps } from './deps.ts';
-import { StopReason } from './execution.ts';
-import { emptyLocalState } from './local.ts';
+import { emptyLocalState, stopAll } from './local.ts';
 import { createRunReconciler } from './reconcile.ts';
 
 export interface RunControllerOptions {
@@ -21,15 +20,15 @@ export interface RunControllerOptions {
 
 export interface RunController {
   readonly controller: Controller;
-  /** Ends the agent loops of this process; what they return is thrown away, since another holder goes on. */
+  /** Ends the agent loops of this process for good: none begins afterwards. */
   stopAgents(): Promise<void>;
 }
 
 export function createRunController(options: RunControllerOptions): RunController {
   const { operator, runs, deps } = options;
   const local = emptyLocalState();
-  const reconcile = createRunReconciler(deps, local, ({ namespace, name }) =>
-    controller.enqueue(`${namespace}/${name}`),
+  const reconcile = createRunReconciler(deps, local, ({ namespace, name }, afterMs) =>
+    controller.enqueue(`${namespace}/${name}`, afterMs),
   );
   const controller: Controller = operator.control({
     name: 'agentrun',
@@ -39,10 +38,7 @@ export function createRunController(options: RunControllerOptions): RunControlle
   });
   return {
     controller,
-    async stopAgents() {
-      const reason = new StopReason('Shutdown', 'The operator stops; another process goes on with the run');
-      await Promise.all([...local.executions.values()].map((execution) => execution.stop(reason)));
-    },
+    stopAgents: () => stopAll(local),
   };
 }
 

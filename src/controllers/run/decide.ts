@@ -21,6 +21,8 @@ export interface Observed {
   readonly self: string;
   /** Whether the replica that holds the run renews its Lease; false when nobody holds it. */
   readonly holderAlive: boolean;
+  /** Why this process's last try of a step failed; undefined when it went well. */
+  readonly lastFailure?: string | undefined;
   readonly publishesNote: boolean;
   readonly usesSandbox: boolean;
   readonly timeoutMs: number;
@@ -48,9 +50,11 @@ export type Step =
   | { readonly kind: 'ReleaseSandbox' }
   | { readonly kind: 'Finish' };
 
-/** How long a step after the outcome is tried before the run goes on without it. */
+/** How long the note and the session are tried after the outcome before the run ends without them. */
 export const REPORT_PATIENCE_MS = 30 * 60_000;
 export const SAVE_PATIENCE_MS = 2 * 60_000;
+/** The same for the note of a run that is being deleted: its namespace may wait for it. */
+export const DELETED_REPORT_PATIENCE_MS = 2 * 60_000;
 /** How often a run that another replica holds is looked at again; with the Lease's 15 s this keeps failover under 20 s. */
 const FOREIGN_HOLD_POLL_MS = 3_000;
 
@@ -127,15 +131,20 @@ function stopReason(observed: Observed, now: Date): Stop | undefined {
       message: `No sandbox within the run's ${minutes} min: ${sandbox.message}`,
       stopLoop: 'Timeout',
     };
-  return { reason: 'Timeout', message: `Not finished within ${minutes} min`, stopLoop: 'Timeout' };
+  const why = observed.lastFailure === undefined ? '' : `; the last step failed: ${observed.lastFailure}`;
+  return { reason: 'Timeout', message: `Not finished within ${minutes} min${why}`, stopLoop: 'Timeout' };
 }
 
-function msToDeadline({ run, timeoutMs }: Observed, now: Date): number {
+/** Milliseconds that the run may still work; 0 or less when its time is over. */
+export function msToDeadline({ run, timeoutMs }: Observed, now: Date): number {
   const start = run.status?.startTime;
   return start === undefined ? timeoutMs : Date.parse(start) + timeoutMs - now.getTime();
 }
 
-/** After the outcome: tell it, save it, give the sandbox back, end. Each step has its patience. */
+/**
+ * After the outcome: tell it, save it, give the sandbox back, end. Each step has its patience; a GitLab that is
+ * down is waited for only when the session is saved and the sandbox is gone.
+ */
 function decideReport(
   { run, execution, publishesNote }: Observed,
   now: Date,
@@ -146,13 +155,16 @@ function decideReport(
   if (execution.kind === 'Running') return { kind: 'StopLoop', reason: 'Cancelled' };
   const note = conditionOf(conditions, 'NotePosted');
   const intended = run.status?.note !== undefined || run.status?.noteIntent !== undefined;
-  if (publishesNote && intended && note?.reason !== 'Posted' && note?.reason !== 'Refused')
-    if (age < REPORT_PATIENCE_MS) return { kind: 'UpdateNote' };
+  const told = note?.reason === 'Posted' || note?.reason === 'Refused';
+  const patienceMs =
+    run.metadata.deletionTimestamp === undefined ? REPORT_PATIENCE_MS : DELETED_REPORT_PATIENCE_MS;
+  const toTell = publishesNote && intended && !told && age < patienceMs;
+  if (toTell && note?.reason !== 'Retrying') return { kind: 'UpdateNote' };
   const saved = conditionOf(conditions, 'SessionSaved');
   if (run.status?.checkpoint !== undefined && saved === undefined) return { kind: 'SaveSession' };
   if (saved?.status === 'Unknown' && age < SAVE_PATIENCE_MS) return { kind: 'SaveSession' };
   // Set before the claim, so that a claim whose record was lost is released too.
   const sandbox = conditionOf(conditions, 'SandboxReady');
   if (sandbox !== undefined && sandbox.reason !== 'Released') return { kind: 'ReleaseSandbox' };
-  return { kind: 'Finish' };
+  return toTell ? { kind: 'UpdateNote' } : { kind: 'Finish' };
 }

@@ -30,7 +30,10 @@ export class Execution {
   };
   #progress: LoopProgress | undefined;
 
-  /** `onChange` is called after each report and at the end. `work` does not reject. */
+  /**
+   * `onChange` is called after each report and at the end. `work` does not reject: what it cannot do it says in its
+   * result, or the loop would be started again and again.
+   */
   constructor(work: Work, onChange: () => void) {
     this.#ended = work(this.#abort.signal, (progress) => {
       this.#progress = progress;

@@ -1,19 +1,58 @@
+import type { ObjectRef } from '../../kube/port.ts';
 import type { Sandbox } from '../../sandbox/port.ts';
-import type { Execution } from './execution.ts';
+import { type Execution, StopReason } from './execution.ts';
 
 /**
- * What this process holds of the runs it works on. Nothing here is needed to go on after a restart: the
- * sandbox is found again by its label, the loop by its checkpoints.
+ * What this process holds of the runs it works on, by their uid. Nothing here is needed to go on after a restart:
+ * the sandbox is found again by its label, the loop by its checkpoints.
  */
 export interface LocalState {
   readonly sandboxes: Map<string, Sandbox>;
   readonly executions: Map<string, Execution>;
-  /** Runs whose note intent this process wrote and has not acted on yet. */
-  readonly freshIntents: Set<string>;
+  /** Runs whose note intent this process wrote and has not acted on yet, with the monotonic time of it. */
+  readonly freshIntents: Map<string, number>;
+  /** Why the last step of a run failed, until one goes well. */
+  readonly failures: Map<string, string>;
+  /** `namespace/name` of the runs that were seen last under this uid. */
+  readonly uids: Map<string, string>;
+  /** Set for good when the process ends its agent loops: none begins afterwards. */
+  stopping: boolean;
 }
 
 export const emptyLocalState = (): LocalState => ({
   sandboxes: new Map(),
   executions: new Map(),
-  freshIntents: new Set(),
+  freshIntents: new Map(),
+  failures: new Map(),
+  uids: new Map(),
+  stopping: false,
 });
+
+/** Drops the handles of one run; its loop must have ended. */
+export function forget(local: LocalState, uid: string): void {
+  local.sandboxes.delete(uid);
+  local.executions.delete(uid);
+  local.freshIntents.delete(uid);
+  local.failures.delete(uid);
+}
+
+/**
+ * Tells which uid stands behind a name now; undefined when nothing does. The loop of an object that went away
+ * under it (its finalizer taken by hand, say) is ended: nobody would read what it still pays for.
+ */
+export async function seen(local: LocalState, ref: ObjectRef, uid: string | undefined): Promise<void> {
+  const name = `${ref.namespace}/${ref.name}`;
+  const before = local.uids.get(name);
+  if (uid === undefined) local.uids.delete(name);
+  else local.uids.set(name, uid);
+  if (before === undefined || before === uid) return;
+  await local.executions.get(before)?.stop(new StopReason('Fenced', 'The AgentRun is gone'));
+  forget(local, before);
+}
+
+/** Ends every agent loop of this process; what they return is thrown away, since another holder goes on. */
+export async function stopAll(local: LocalState): Promise<void> {
+  local.stopping = true;
+  const reason = new StopReason('Shutdown', 'The operator stops; another process goes on with the run');
+  await Promise.all([...local.executions.values()].map((execution) => execution.stop(reason)));
+}

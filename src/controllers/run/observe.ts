@@ -39,6 +39,7 @@ export async function observe(
       holdsSandbox: local.sandboxes.has(uid),
       self: deps.holderName,
       holderAlive: holder !== undefined && (await deps.isHolderAlive(holder.replica)),
+      lastFailure: local.failures.get(uid),
       publishesNote: effective.publishesNote,
       usesSandbox: effective.pool !== undefined,
       timeoutMs: effective.timeoutMs,

@@ -1,13 +1,14 @@
-import { AGENT_RUNS, type AgentRun, type AgentRunStatus } from '../../crds/agent-run.ts';
-import { API_VERSION } from '../../crds/meta.ts';
+import { AGENT_RUNS, type AgentRun } from '../../crds/agent-run.ts';
+import { applyStatus } from '../../kube/apply.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { isKubeError } from '../../kube/errors.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import { act } from './act.ts';
-import { decide, type Step } from './decide.ts';
+import { decide, msToDeadline } from './decide.ts';
 import type { RunDeps } from './deps.ts';
-import type { LocalState } from './local.ts';
-import { observe } from './observe.ts';
-import type { StepResult } from './step.ts';
+import { type LocalState, seen } from './local.ts';
+import { type Observation, observe } from './observe.ts';
+import type { StepContext, StepResult } from './step.ts';
 
 export const FIELD_MANAGER = 'hummingbird-run';
 
@@ -19,24 +20,34 @@ export type RunReconciler = (ref: ObjectRef, signal: AbortSignal) => Promise<Rec
 /**
  * Brings one run as far as it goes now. Level-triggered: it knows nothing of events, reads the run from the
  * API server, and writes the status once after each step, guarded by the resourceVersion that the step saw.
- * A step that fails is tried again with the queue's backoff; the run itself shows what it waits for.
+ * A step that fails is tried again with the queue's backoff, and an Event says what it waits for.
  */
 export function createRunReconciler(
   deps: RunDeps,
   local: LocalState,
-  wake: (ref: ObjectRef) => void,
+  wake: (ref: ObjectRef, afterMs?: number) => void,
 ): RunReconciler {
   return async (ref, signal) => {
     let known: AgentRun | undefined;
     for (let count = 0; count < MAX_STEPS; count += 1) {
       const observed = await observe(deps, local, ref, known);
+      await seen(local, ref, observed?.run.metadata.uid);
       if (observed === undefined) return {};
       const step = decide(observed.state, deps.clock.now());
       if (step.kind === 'Done') return {};
       if (step.kind === 'Wait') return step.ms === undefined ? {} : { requeueAfterMs: step.ms };
       const { run, workflow, effective } = observed;
-      const context = { deps, local, run, workflow, effective, signal, wake: () => wake(ref) };
-      const result = await timed(deps, step, () => act(step, context));
+      const context: StepContext = {
+        ...{ deps, local, run, workflow, effective, signal },
+        wake: (afterMs) => wake(ref, afterMs),
+      };
+      const result = await timed(deps, step.kind, () =>
+        act(step, context).catch((error: unknown) => {
+          tellFailure(context, observed, step.kind, error);
+          throw error;
+        }),
+      );
+      local.failures.delete(run.metadata.uid ?? '');
       known = await write(deps, result.run ?? run, result);
       if (result.afterMs !== undefined) return { requeueAfterMs: result.afterMs };
       if (known === undefined) return {};
@@ -51,31 +62,33 @@ export function createRunReconciler(
  */
 async function write(deps: RunDeps, run: AgentRun, result: StepResult): Promise<AgentRun | undefined> {
   if (result.status === undefined) return result.gone ? undefined : run;
-  const { name = '', namespace = '', resourceVersion } = run.metadata;
-  const status: AgentRunStatus = result.status;
-  return deps.kube.patch(
-    AGENT_RUNS,
-    { name, namespace },
-    {
-      type: 'apply',
-      fieldManager: FIELD_MANAGER,
-      force: true,
-      body: {
-        apiVersion: API_VERSION,
-        kind: 'AgentRun',
-        metadata: { name, namespace, resourceVersion },
-        status,
-      },
-    },
-    { subresource: 'status' },
-  );
+  const written = await applyStatus(deps.kube, AGENT_RUNS, run, result.status, {
+    fieldManager: FIELD_MANAGER,
+  });
+  result.written?.();
+  return written;
 }
 
-async function timed(deps: RunDeps, step: Step, work: () => Promise<StepResult>): Promise<StepResult> {
+/**
+ * Where people look: an Event, and later the message of a time limit. A conflict or an API server that is away is
+ * the queue's business. The queue's backoff may be longer than what is left of the run: its deadline is kept.
+ */
+function tellFailure(context: StepContext, { state }: Observation, step: string, error: unknown): void {
+  const { deps, local, run, signal } = context;
+  if (signal.aborted) return;
+  const leftMs = msToDeadline(state, deps.clock.now());
+  if (run.status?.outcome === undefined && leftMs > 0) context.wake(leftMs);
+  if (isKubeError(error, 'Conflict') || (isKubeError(error) && error.retryable)) return;
+  const message = `${step}: ${deps.redact(error instanceof Error ? error.message : String(error))}`;
+  local.failures.set(run.metadata.uid ?? '', message);
+  deps.events.record(run, 'Warning', 'StepFailed', message);
+}
+
+async function timed(deps: RunDeps, step: string, work: () => Promise<StepResult>): Promise<StepResult> {
   const before = deps.clock.monotonicMs();
   try {
     return await work();
   } finally {
-    deps.metrics.step(step.kind, (deps.clock.monotonicMs() - before) / 1000);
+    deps.metrics.step(step, (deps.clock.monotonicMs() - before) / 1000);
   }
 }

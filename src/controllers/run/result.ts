@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { RUN_REASONS } from '../../crds/reasons.ts';
-import type { ObjectStore } from '../../store/port.ts';
+import type { ObjectStore, StoredObject } from '../../store/port.ts';
 import type { StepContext } from './step.ts';
 
 const Result = z.object({
@@ -38,6 +38,10 @@ export interface LoopProgress {
 }
 
 export const runPrefix = (runUid: string): string => `runs/${runUid}`;
+
+/** US dollars with six places at the most: a cached call can cost less than a hundredth of a cent. */
+export const money = (usd: number): string => usd.toFixed(6).replace(/\.?0+$/, '');
+
 const resultKey = (runUid: string): string => `${runPrefix(runUid)}/result.json`;
 
 /** Stores the end of the loop; the first one stored wins, and is what is returned. */
@@ -80,8 +84,13 @@ async function load(
 ): Promise<{ result: RunResult; body: Buffer } | undefined> {
   const stored = await store.get(key);
   if (stored === undefined) return undefined;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stored.body) chunks.push(chunk);
-  const body = Buffer.concat(chunks);
+  const body = await bytesOf(stored);
   return { result: Result.parse(JSON.parse(body.toString('utf8'))), body };
+}
+
+/** Whole in memory: for results and conversations, which the context limit bounds. */
+export async function bytesOf({ body }: StoredObject): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

@@ -2,6 +2,7 @@ import type { AgentRun, AgentRunStatus } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { Condition } from '../../crds/meta.ts';
 import { RUN_CONDITIONS, type RunConditionType, type RunReason } from '../../crds/reasons.ts';
+import { clip } from '../../crds/shapes.ts';
 import { type ConditionChange, changedCondition } from '../conditions.ts';
 import type { RunDeps } from './deps.ts';
 import type { EffectiveRun } from './effective.ts';
@@ -14,8 +15,8 @@ export interface StepContext {
   readonly workflow: AgentWorkflow | undefined;
   readonly effective: EffectiveRun;
   readonly signal: AbortSignal;
-  /** Asks for another look at this run. */
-  wake(): void;
+  /** Asks for another look at this run, at once or after so long. */
+  wake(afterMs?: number): void;
 }
 
 /** The whole next status, and how soon to look again; without `afterMs` the next step follows at once. */
@@ -25,6 +26,8 @@ export interface StepResult {
   readonly run?: AgentRun;
   /** The object is not there any more. */
   readonly gone?: true;
+  /** Called when the status is in the API server: for what must be told once. */
+  readonly written?: () => void;
   readonly afterMs?: number;
 }
 
@@ -38,7 +41,8 @@ export function nextStatus(
   let list: readonly Condition[] | undefined = run.status?.conditions;
   for (const change of conditions) {
     const others = (list ?? []).filter(({ type }) => type !== change.type);
-    list = [...others, changedCondition(list, change, at)].sort((a, b) => place(a.type) - place(b.type));
+    const shown = { ...change, message: deps.redact(change.message) };
+    list = [...others, changedCondition(list, shown, at)].sort((a, b) => place(a.type) - place(b.type));
   }
   return {
     ...run.status,
@@ -59,7 +63,7 @@ export function withOutcome(
   changes: Partial<AgentRunStatus> = {},
   ...conditions: readonly ConditionChange<RunConditionType>[]
 ): StepResult {
-  const shown = context.deps.redact(message).slice(0, 1000);
+  const shown = clip(context.deps.redact(message));
   return {
     status: nextStatus(
       context,

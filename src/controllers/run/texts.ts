@@ -20,13 +20,18 @@ export function resultText(parts: {
   return `${partial}${parts.answer}${transcript}\n\n_Model: ${parts.model}_`;
 }
 
-const FAILURES: Partial<Record<RunReason, string>> = {
+/** The run ended well, but what the model wrote did not survive. */
+const LOST = 'Hummingbird analysis ended, but its text could not be kept.';
+
+const HEADLINES: Partial<Record<RunReason, string>> = {
+  Succeeded: LOST,
+  Partial: LOST,
   Cancelled: 'Hummingbird analysis was cancelled.',
   Superseded: 'Hummingbird analysis was superseded by a newer push.',
 };
 
 /** What replaces the placeholder when there is no answer: that it failed, why, and what to do. */
 export function failureText(reason: RunReason, text: string): string {
-  const headline = FAILURES[reason] ?? 'Hummingbird analysis failed.';
+  const headline = HEADLINES[reason] ?? 'Hummingbird analysis failed.';
   return `${headline}\n\nReason: ${reason}. ${text}`;
 }

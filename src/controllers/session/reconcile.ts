@@ -3,6 +3,7 @@ import { AGENT_SESSIONS, type AgentSession } from '../../crds/agent-session.ts';
 import { API_VERSION, SESSION_FINALIZER } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import { changedCondition } from '../conditions.ts';
@@ -41,7 +42,7 @@ async function act(
   const ref = refOf(session);
   switch (step.kind) {
     case 'AddFinalizer':
-      await setFinalizers(deps, session, [...(session.metadata.finalizers ?? []), SESSION_FINALIZER]);
+      await addFinalizer(deps.kube, AGENT_SESSIONS, session, SESSION_FINALIZER);
       return;
     case 'DeleteSession':
       deps.events.record(
@@ -56,11 +57,7 @@ async function act(
       return;
     case 'DeleteArchive':
       await deleteArchive(deps, session, step.lastTry);
-      await setFinalizers(
-        deps,
-        session,
-        (session.metadata.finalizers ?? []).filter((one) => one !== SESSION_FINALIZER),
-      );
+      await removeFinalizer(deps.kube, AGENT_SESSIONS, session, SESSION_FINALIZER);
       return;
     case 'SetResumable':
       await setResumable(deps, session, step);
@@ -80,15 +77,6 @@ async function deleteArchive(deps: SessionDeps, session: AgentSession, lastTry: 
     deps.log.warn({ session: session.metadata.name }, message);
     deps.events.record(session, 'Warning', 'ArchiveLeft', message);
   }
-}
-
-async function setFinalizers(
-  deps: SessionDeps,
-  session: AgentSession,
-  finalizers: readonly string[],
-): Promise<void> {
-  const body = { metadata: { resourceVersion: session.metadata.resourceVersion, finalizers } };
-  await deps.kube.patch(AGENT_SESSIONS, refOf(session), { type: 'merge', body });
 }
 
 /** Only this condition is ours; the rest of the status belongs to the run that saved the session. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AGENT_WORKFLOWS, type AgentWorkflow, type AgentWorkflowStatus } from '../../crds/agent-workflow.ts';
-import { API_VERSION } from '../../crds/meta.ts';
+import { applyStatus } from '../../kube/apply.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
@@ -24,19 +24,51 @@ const RECHECK_MS = 60_000;
 /** Sooner while something is missing, so that creating the Secret is enough. */
 const RECHECK_BROKEN_MS = 5_000;
 
-/** Keeps a workflow's conditions true: what it names exists, has the right tier, and GitLab knows its bots. */
+/** What was looked up for one generation of a workflow, and until when it counts. */
+interface Looked {
+  readonly uid: string | undefined;
+  readonly generation: number | undefined;
+  readonly untilMs: number;
+  readonly found: Pick<WorkflowObserved, 'references' | 'projects'>;
+}
+
+/**
+ * Keeps a workflow's conditions true: what it names exists, has the right tier, and GitLab knows its bots. Every
+ * change of a run wakes it too, for `activeRuns`; Secrets and GitLab are asked only when their time has come.
+ */
 export function createWorkflowReconciler(deps: WorkflowDeps) {
+  const looked = new Map<string, Looked>();
   return async (ref: ObjectRef): Promise<ReconcileResult> => {
+    const key = `${ref.namespace}/${ref.name}`;
     const workflow = await deps.kube.get(AGENT_WORKFLOWS, ref);
-    if (workflow === undefined || workflow.metadata.deletionTimestamp !== undefined) return {};
-    const status = decideWorkflow(await observe(deps, workflow), deps.clock.now());
+    if (workflow === undefined || workflow.metadata.deletionTimestamp !== undefined) {
+      looked.delete(key);
+      return {};
+    }
+    const { uid, generation } = workflow.metadata;
+    const nowMs = deps.clock.monotonicMs();
+    const before = looked.get(key);
+    const known = before !== undefined && stillCounts(before, workflow, nowMs) ? before : undefined;
+    const found = known?.found ?? (await lookUp(deps, workflow));
+    const status = decideWorkflow(
+      { workflow, ...found, activeRuns: deps.activeRuns(workflow) },
+      deps.clock.now(),
+    );
+    const recheckMs = isTrue(status.conditions, 'Ready') ? RECHECK_MS : RECHECK_BROKEN_MS;
+    const untilMs = known?.untilMs ?? nowMs + recheckMs;
+    looked.set(key, { uid, generation, untilMs, found });
     if (!isDeepStrictEqual(workflow.status, status)) await write(deps, workflow, status);
-    const ready = isTrue(status.conditions, 'Ready');
-    return { requeueAfterMs: ready ? RECHECK_MS : RECHECK_BROKEN_MS };
+    return { requeueAfterMs: untilMs - nowMs };
   };
 }
 
-async function observe(deps: WorkflowDeps, workflow: AgentWorkflow): Promise<WorkflowObserved> {
+const stillCounts = (
+  { uid, generation, untilMs }: Looked,
+  { metadata }: AgentWorkflow,
+  nowMs: number,
+): boolean => uid === metadata.uid && generation === metadata.generation && nowMs < untilMs;
+
+async function lookUp(deps: WorkflowDeps, workflow: AgentWorkflow): Promise<Looked['found']> {
   const posts = workflow.spec.publish.kind === 'Note';
   const [references, projects] = await Promise.all([
     deps.references(workflow),
@@ -46,7 +78,7 @@ async function observe(deps: WorkflowDeps, workflow: AgentWorkflow): Promise<Wor
       ),
     ),
   ]);
-  return { workflow, references, projects, activeRuns: deps.activeRuns(workflow) };
+  return { references, projects };
 }
 
 async function write(
@@ -54,18 +86,7 @@ async function write(
   workflow: AgentWorkflow,
   status: AgentWorkflowStatus,
 ): Promise<void> {
-  const { name = '', namespace = '' } = workflow.metadata;
-  await deps.kube.patch(
-    AGENT_WORKFLOWS,
-    { name, namespace },
-    {
-      type: 'apply',
-      fieldManager: WORKFLOW_FIELD_MANAGER,
-      force: true,
-      body: { apiVersion: API_VERSION, kind: 'AgentWorkflow', metadata: { name, namespace }, status },
-    },
-    { subresource: 'status' },
-  );
+  await applyStatus(deps.kube, AGENT_WORKFLOWS, workflow, status, { fieldManager: WORKFLOW_FIELD_MANAGER });
   const before = conditionOf(workflow.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
   if (after !== undefined && before?.status !== after.status)

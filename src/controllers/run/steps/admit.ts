@@ -48,15 +48,17 @@ export async function admit(context: StepContext): Promise<StepResult> {
   if (denied !== undefined) return refuse(context, 'AccessDenied', denied);
 
   const sha = run.spec.mergeRequest.sha ?? facts.value.sha;
-  if (context.effective.publishesNote && run.metadata.uid !== undefined)
-    context.local.freshIntents.add(run.metadata.uid);
   deps.events.record(
     run,
     'Normal',
     'Admitted',
     `Analysing ${project}!${iid} at ${sha.slice(0, 8)} with ${missing.model}`,
   );
+  const { publishesNote } = context.effective;
   return {
+    written() {
+      if (publishesNote) context.local.freshIntents.set(run.metadata.uid ?? '', deps.clock.monotonicMs());
+    },
     status: nextStatus(
       context,
       {
@@ -68,7 +70,7 @@ export async function admit(context: StepContext): Promise<StepResult> {
         model: missing.model,
         promptDigest: missing.promptDigest,
         // The intent of the placeholder: from here on a note of this run may exist.
-        ...(context.effective.publishesNote ? { noteIntent: { time: deps.clock.now().toISOString() } } : {}),
+        ...(publishesNote ? { noteIntent: { time: deps.clock.now().toISOString() } } : {}),
       },
       { type: 'Admitted', status: 'True', reason: 'Admitted', message: `${project}!${iid} at ${sha}` },
       ...(context.effective.pool === undefined
@@ -81,7 +83,7 @@ export async function admit(context: StepContext): Promise<StepResult> {
               message: 'A sandbox is about to be claimed',
             } as const,
           ]),
-      ...(context.effective.publishesNote
+      ...(publishesNote
         ? [
             {
               type: 'NotePosted',

@@ -1,5 +1,8 @@
+import type { AgentRun } from '../../../crds/agent-run.ts';
 import { formatDuration } from '../../../crds/duration.ts';
-import type { RunPhase, RunReason } from '../../../crds/reasons.ts';
+import type { RunConditionType, RunPhase, RunReason } from '../../../crds/reasons.ts';
+import { type ConditionChange, conditionOf } from '../../conditions.ts';
+import { forget } from '../local.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus } from '../step.ts';
 
@@ -28,22 +31,20 @@ export const phaseOf = (reason: RunReason): RunPhase => PHASES[reason];
 
 /** The terminal write. Nothing irreversible is left to do when it happens. */
 export function finish(context: StepContext): StepResult {
-  const { deps, run, local } = context;
+  const { deps, run } = context;
   const outcome = run.status?.outcome;
   if (outcome === undefined) throw new Error(`AgentRun ${run.metadata.name}: no outcome to finish with`);
   const now = deps.clock.now();
   const phase = phaseOf(outcome.reason);
-  local.executions.delete(run.metadata.uid ?? '');
-  deps.events.record(
-    run,
-    phase === 'Failed' ? 'Warning' : 'Normal',
-    outcome.reason,
-    outcome.message ?? phase,
-  );
   const start = run.status?.startTime;
   const tookMs = start === undefined ? undefined : now.getTime() - Date.parse(start);
-  deps.metrics.ended(run, outcome.reason, tookMs === undefined ? undefined : tookMs / 1000);
+  const message = outcome.message ?? phase;
   return {
+    written() {
+      forget(context.local, run.metadata.uid ?? '');
+      deps.events.record(run, phase === 'Failed' ? 'Warning' : 'Normal', outcome.reason, message);
+      deps.metrics.ended(run, outcome.reason, tookMs === undefined ? undefined : tookMs / 1000);
+    },
     status: nextStatus(
       context,
       {
@@ -55,8 +56,18 @@ export function finish(context: StepContext): StepResult {
         type: 'Succeeded',
         status: phase === 'Succeeded' ? 'True' : 'False',
         reason: outcome.reason,
-        message: outcome.message ?? phase,
+        message,
       },
+      ...givenUp(run),
     ),
   };
+}
+
+/** What was still being tried is not tried any more: a finished run has no condition that may yet change. */
+function givenUp(run: AgentRun): readonly ConditionChange<RunConditionType>[] {
+  return (['NotePosted', 'SessionSaved'] as const).flatMap((type) => {
+    const condition = conditionOf(run.status?.conditions, type);
+    if (condition?.status !== 'Unknown') return [];
+    return [{ type, status: 'False' as const, reason: 'GaveUp', message: condition.message }];
+  });
 }

@@ -7,10 +7,11 @@ import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import { renderMarkdown } from '../../../agent/transcript.ts';
 import type { AgentRun, AgentRunStatus } from '../../../crds/agent-run.ts';
 import type { RunReason } from '../../../crds/reasons.ts';
+import { clip } from '../../../crds/shapes.ts';
 import type { Sandbox } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { Execution } from '../execution.ts';
-import { keepResult, type LoopProgress, type RunResult } from '../result.ts';
+import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
 import { requestOf } from './sandbox.ts';
 
@@ -18,6 +19,9 @@ import { requestOf } from './sandbox.ts';
 const NOTE_TRANSCRIPT_CHARS = 20_000;
 /** Longest tool argument or result shown there. */
 const NOTE_FIELD_CHARS = 600;
+
+/** Long enough for the process to end; its queue takes nothing more by then. */
+const STOPPING_MS = 1_000;
 
 /** Starts the agent loop of this run in the background, where its newest checkpoint stands. */
 export async function startLoop(context: StepContext): Promise<StepResult> {
@@ -53,7 +57,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
       : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
   });
   const work = (signal: AbortSignal, report: (progress: LoopProgress) => void) =>
-    runToEnd(context, {
+    workToEnd(context, {
       model: model.value,
       prompt: prompt.value,
       registry,
@@ -61,6 +65,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
       signal,
       report,
     });
+  if (local.stopping) return { afterMs: STOPPING_MS };
   local.executions.set(uid, new Execution(work, context.wake));
   deps.events.record(
     run,
@@ -128,6 +133,24 @@ interface LoopInput {
   readonly report: (progress: LoopProgress) => void;
 }
 
+/** Never rejects: what the loop cannot go on from (a model of another provider, say) ends the run with that word. */
+async function workToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
+  try {
+    return await runToEnd(context, input);
+  } catch (error) {
+    const message = clip(context.deps.redact(messageOf(error)));
+    context.deps.log.error({ run: context.run.metadata.name, err: error }, 'the agent loop could not run');
+    return {
+      version: 1,
+      reason: 'ModelError',
+      message,
+      text: message,
+      reported: false,
+      transcriptExcerpt: '',
+    };
+  }
+}
+
 async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
   const { deps, run, effective } = context;
   const { model, registry, report } = input;
@@ -154,7 +177,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
     ...(input.resume === undefined ? {} : { resume: input.resume }),
     checkpoint: async (state) => {
       try {
-        const checkpoint = await saveCheckpoint(deps.store, uid, state);
+        const checkpoint = await saveCheckpoint(deps.store, uid, state, input.signal);
         report({
           checkpoint,
           iterations: state.iteration,
@@ -164,7 +187,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
         });
       } catch (error) {
         fenced = error instanceof FencedError;
-        if (fenced) throw error;
+        if (fenced || input.signal.aborted) throw error;
         // A store that is down must not cost the answer: a restart would repeat more, that is all.
         deps.log.warn(
           { run: run.metadata.name, sequence: state.sequence, err: error },
@@ -237,7 +260,7 @@ function resultOf({ run, deps }: StepContext, end: LoopResult): RunResult {
   return {
     version: 1,
     reason,
-    message: deps.redact(messageFor(end, reason)).slice(0, 1000),
+    message: clip(deps.redact(messageFor(end, reason))),
     text: end.text,
     reported,
     transcriptExcerpt: reported ? excerpt : '',
@@ -278,9 +301,6 @@ const countsOf = (usage: Usage): LoopProgress['usage'] => ({
   cacheRead: usage.cacheReadTokens,
   cacheWrite: usage.cacheWriteTokens,
 });
-
-/** Six places: a cached call can cost less than a hundredth of a cent. */
-const money = (usd: number): string => usd.toFixed(6).replace(/\.?0+$/, '');
 
 const executionOf = ({ local, run }: StepContext): Execution | undefined =>
   local.executions.get(run.metadata.uid ?? '');

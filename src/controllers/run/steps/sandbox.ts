@@ -1,6 +1,6 @@
 import { labelValue } from '../../../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../../../crds/meta.ts';
-import type { SandboxRequest } from '../../../sandbox/port.ts';
+import type { Sandbox, SandboxRequest } from '../../../sandbox/port.ts';
 import { conditionOf } from '../../conditions.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
@@ -51,6 +51,15 @@ export async function claimSandbox(context: StepContext): Promise<StepResult> {
       },
     ),
   };
+}
+
+/** The sandbox that the run has, also after a restart of this process; undefined when it has none any more. */
+export async function ownSandbox({ deps, run, local }: StepContext): Promise<Sandbox | undefined> {
+  const uid = run.metadata.uid ?? '';
+  const held = local.sandboxes.get(uid);
+  const namespace = run.status?.sandbox?.namespace;
+  if (held !== undefined || namespace === undefined) return held;
+  return deps.sandboxes.find(uid, namespace);
 }
 
 /** Deletes every sandbox of this run; the step repeats until the API server shows none. */

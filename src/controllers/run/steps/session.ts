@@ -14,7 +14,9 @@ import { labelValue } from '../../../crds/labels.ts';
 import { API_VERSION, LABELS, MANAGED_BY, SESSION_FINALIZER } from '../../../crds/meta.ts';
 import { isKubeError } from '../../../kube/errors.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
+import { money } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, sessionIdOf } from '../step.ts';
+import { ownSandbox } from './sandbox.ts';
 
 /** How long a reply can go on with a conversation; each run of the session moves it. */
 const SESSION_LIFETIME_MS = 30 * 24 * 3_600_000;
@@ -25,13 +27,11 @@ const ARCHIVE_TIMEOUT_MS = 120_000;
 /** Saves the conversation, its transcript and the work directory, so that a reply can go on. Best effort. */
 export async function saveSession(context: StepContext): Promise<StepResult> {
   const { deps, run } = context;
-  const newest = await newestCheckpoint(deps.store, run.metadata.uid ?? '').catch((error: unknown) => error);
-  if (newest === undefined)
-    return unsaved(context, 'NothingToSave', 'The run ended before the model was asked', 'False');
-  if (newest instanceof Error) return unsaved(context, 'Retrying', newest.message, 'Unknown');
-  const { state } = newest as { readonly state: Checkpoint }; // what is no Error is what newestCheckpoint gives
   try {
-    const toSave = await sessionOf(context, state);
+    const newest = await newestCheckpoint(deps.store, run.metadata.uid ?? '');
+    if (newest === undefined)
+      return unsaved(context, 'NothingToSave', 'The run ended before the model was asked', 'False');
+    const toSave = await sessionOf(context, newest.state);
     if (typeof toSave === 'string') return unsaved(context, 'NotResumable', toSave, 'False');
     const saved = await saveFiles(deps.store, toSave);
     if (saved.context.kind !== 'Stored')
@@ -44,12 +44,12 @@ export async function saveSession(context: StepContext): Promise<StepResult> {
 }
 
 async function sessionOf(context: StepContext, state: Checkpoint): Promise<SessionToSave | string> {
-  const { deps, run, workflow, local } = context;
+  const { deps, run, workflow } = context;
   if (workflow === undefined) return 'The AgentWorkflow is gone';
   const model = await deps.model(workflow, run.spec.model?.name);
   if (model.kind === 'Invalid') return model.message;
   const { project, iid } = run.spec.mergeRequest;
-  const sandbox = local.sandboxes.get(run.metadata.uid ?? '');
+  const sandbox = await ownSandbox(context);
   return {
     envelope: {
       format_version: 1,
@@ -171,7 +171,7 @@ function sum(
   runs: number | undefined,
 ): string | undefined {
   if (added === undefined || (before === undefined && (runs ?? 0) > 0)) return undefined;
-  return (Number(before ?? 0) + Number(added)).toFixed(6).replace(/\.?0+$/, '');
+  return money(Number(before ?? 0) + Number(added));
 }
 
 function done(context: StepContext, saved: SavedSession): StepResult {
