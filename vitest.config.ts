@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config';
 /** Tests of the stand-ins themselves, and of what only needs them. */
 const WITHOUT_CLUSTER = ['test/fakes/**/*.test.ts', 'test/gitlab/**/*.test.ts'];
 
-/** `vitest --project unit` needs nothing but Node; `--project cluster` has a real cluster (see test/cluster/setup.ts). */
+/** Tests that need Podman and root, and no cluster. */
+const WITH_PODMAN = ['test/sandbox/podman.test.ts', 'test/cli/**/*.test.ts'];
+
+/**
+ * `vitest --project unit` needs nothing but Node; `--project podman` installs Podman where it is missing;
+ * `--project cluster` has a real cluster (see test/cluster/setup.ts).
+ */
 export default defineConfig({
   test: {
     projects: [
@@ -15,9 +21,18 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'podman',
+          include: WITH_PODMAN,
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
           name: 'cluster',
           include: ['test/**/*.test.ts'],
-          exclude: WITHOUT_CLUSTER,
+          exclude: [...WITHOUT_CLUSTER, ...WITH_PODMAN],
           globalSetup: ['test/cluster/setup.ts'],
           // One cluster and one machine: files that run side by side would measure each other.
           fileParallelism: false,

@@ -3,8 +3,13 @@ import { delimiter, join } from 'node:path';
 import type { Log } from './paths.ts';
 import { run, toolPath } from './run.ts';
 
+export interface Need {
+  readonly anyOf: readonly string[];
+  readonly package: string;
+}
+
 /** What the node needs from the machine: a command in PATH (or one of several files), and the Debian package that has it. */
-const needs: readonly { readonly anyOf: readonly string[]; readonly package: string }[] = [
+const needs: readonly Need[] = [
   { anyOf: ['containerd'], package: 'containerd' },
   { anyOf: ['runc'], package: 'runc' },
   { anyOf: ['/usr/lib/cni/bridge', '/opt/cni/bin/bridge'], package: 'containernetworking-plugins' },
@@ -32,7 +37,12 @@ export async function ensurePackages(log: Log): Promise<void> {
       'a cluster node needs root (namespaces, mounts, cgroups): run the same command with "sudo -E"',
     );
   }
-  const missing = needs.filter((need) => !need.anyOf.some(present)).map((need) => need.package);
+  await installMissing(needs, log);
+}
+
+/** Throws one sentence with the command when it cannot. Needs root. */
+export async function installMissing(wanted: readonly Need[], log: Log): Promise<void> {
+  const missing = wanted.filter((need) => !need.anyOf.some(present)).map((need) => need.package);
   if (missing.length === 0) return;
   const install = ['apt-get', 'install', '-y', '--no-install-recommends', ...missing];
   if (!present('apt-get')) {

@@ -1,5 +1,5 @@
 // npm test: every check and every test, then one line `N passed, N failed` that machines read.
-// npm run check (--quick): the same without the cluster.
+// npm run check (--quick): the same without Podman and without the cluster.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,10 @@ if (filters.length === 0) {
   await check('generated files are fresh', ['node', 'src/crds/generate-main.ts', '--check']);
 }
 await vitest('unit');
-if (!quick) await vitest('cluster');
+if (!quick) {
+  await vitest('podman');
+  await vitest('cluster');
+}
 
 console.log(`\nin ${Math.round((Date.now() - started) / 1000)} s`);
 console.log(closingLine(tally));

@@ -4,9 +4,10 @@ import { ExecError } from '../kube/exec-error.ts';
 import { POD } from '../kube/kinds.ts';
 import type { KubeClient } from '../kube/port.ts';
 import { CommandInput, EndMarkFilter } from './command-input.ts';
+import type { CommandEnd, CommandStreams, Commands } from './commands.ts';
 import { KILL_SCRIPT } from './kill-script.ts';
 import { markedCommand, shellScript } from './marked-command.ts';
-import { execInPod, type PodExecOptions, type PodExecStreams } from './pod-exec.ts';
+import { execInPod, type PodExecOptions } from './pod-exec.ts';
 import { outlook, type PodOutlook } from './pod-state.ts';
 import { SandboxLostError } from './port.ts';
 
@@ -18,16 +19,6 @@ export interface PodCommandsOptions extends PodExecOptions {
   readonly newId: () => string;
 }
 
-export interface CommandStreams extends PodExecStreams {
-  /** Left out: as long as it takes and the connection lives. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-export type CommandEnd =
-  | { readonly kind: 'Exited'; readonly exitCode: number }
-  | { readonly kind: 'TimedOut' };
-
 /** For one attempt at killing; it takes some 60 ms. */
 const KILL_ATTEMPT_MS = 10_000;
 const KILL_ATTEMPTS = 2;
@@ -37,7 +28,7 @@ const SETTLE_MS = 2_000;
 const KILLED = 137;
 
 /** Marked commands in one pod, and their end. */
-export class PodCommands {
+export class PodCommands implements Commands {
   readonly #options: PodCommandsOptions;
 
   constructor(options: PodCommandsOptions) {

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { CappedOutput } from './collect.ts';
+import type { CommandEnd, Commands } from './commands.ts';
 import { Handoff, pieces } from './handoff.ts';
 import { shellScript } from './marked-command.ts';
-import type { CommandEnd, PodCommands } from './pod-commands.ts';
 
 export interface Written {
   readonly bytes: number;
@@ -28,8 +28,8 @@ const READ_SCRIPT =
   'if [ ! -e "$1" ]; then echo no such file >&2; exit 1; elif [ ! -f "$1" ]; then echo not a regular file >&2; exit 1; fi; exec cat -- "$1"';
 
 /** `path` is one that `scratchPath` has returned. Whatever fails, the file of that name stays as it was. */
-export async function writePodFile(
-  commands: PodCommands,
+export async function writeSandboxFile(
+  commands: Commands,
   path: string,
   chunks: AsyncIterable<Uint8Array>,
   { newId, signal }: FileOptions,
@@ -56,8 +56,8 @@ export async function writePodFile(
 }
 
 /** Chunks of at most 64 KiB. Who stops reading early ends the command. */
-export async function* readPodFile(
-  commands: PodCommands,
+export async function* readSandboxFile(
+  commands: Commands,
   path: string,
   { newId, signal }: FileOptions,
 ): AsyncIterable<Uint8Array> {
@@ -99,7 +99,7 @@ function text(output: CappedOutput): string {
   return Buffer.from(output.kept).toString('utf8').trim();
 }
 
-async function removePart(commands: PodCommands, part: string): Promise<void> {
+async function removePart(commands: Commands, part: string): Promise<void> {
   try {
     await commands.runPlain(['rm', '-f', '--', part], { timeoutMs: HOUSEKEEPING_MS });
   } catch {

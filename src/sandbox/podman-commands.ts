@@ -1,0 +1,179 @@
+import { type Clock, sleep } from '../kube/clock.ts';
+import type { ByteSink } from '../kube/exec.ts';
+import { CappedOutput } from './collect.ts';
+import { CommandInput, EndMarkFilter } from './command-input.ts';
+import type { CommandEnd, CommandStreams, Commands } from './commands.ts';
+import { KILL_SCRIPT } from './kill-script.ts';
+import { markedCommand, shellScript } from './marked-command.ts';
+import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './podman-cli.ts';
+import { SandboxLostError } from './port.ts';
+
+export interface PodmanCommandsOptions {
+  readonly cli: PodmanCli;
+  /** Options before the subcommand, the same for every call about one container. */
+  globalArgs(): readonly string[];
+  readonly container: string;
+  readonly clock: Clock;
+  /** Ids that are used once. */
+  readonly newId: () => string;
+}
+
+/** For one attempt at killing; it takes some 300 ms. */
+const KILL_ATTEMPT_MS = 10_000;
+const KILL_ATTEMPTS = 2;
+/** After its processes are dead, an exec gets this long to say so with the rest of its output. */
+const SETTLE_MS = 2_000;
+/** Says on stderr that the command begins: without it an exit code may be podman's own (125, 126, 127). */
+const BEGIN = 'printf %s "$1" >&2; shift; exec "$@"';
+
+/** Marked commands in one container, through `podman exec`. */
+export class PodmanCommands implements Commands {
+  readonly #options: PodmanCommandsOptions;
+
+  constructor(options: PodmanCommandsOptions) {
+    this.#options = options;
+  }
+
+  get where(): string {
+    return `container ${this.#options.container}`;
+  }
+
+  async run(id: string, command: readonly string[], streams: CommandStreams): Promise<CommandEnd> {
+    const { signal, timeoutMs } = streams;
+    signal?.throwIfAborted();
+    const cut = new AbortController();
+    const input = streams.stdin === undefined ? undefined : this.#input(id, streams.stdin, streams.stderr);
+    const begun = new Beginning(this.#options.newId(), input?.stderr ?? streams.stderr);
+    const words = shellScript(BEGIN, begun.mark, ...markedCommand(id, command, input?.endMark));
+    const running = runPodman(this.#options.cli, this.#execArgs(words, input !== undefined), {
+      stderr: begun.sink,
+      signal: cut.signal,
+      ...(streams.stdout === undefined ? {} : { stdout: streams.stdout }),
+      ...(input === undefined ? {} : { stdin: input.source }),
+    });
+    const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
+    const onAbort = () => stop.resolve('Aborted');
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const cancelTimer =
+      timeoutMs === undefined
+        ? undefined
+        : this.#options.clock.after(timeoutMs, () => stop.resolve('TimedOut'));
+    try {
+      const first = await Promise.race([running, stop.promise]);
+      if (input?.source.failure !== undefined) throw input.source.failure.cause;
+      if (typeof first !== 'string') return await this.#checked(first, begun);
+      await this.#end(id, running, cut);
+      if (first === 'Aborted') throw signal?.reason;
+      return { kind: 'TimedOut' };
+    } catch (error) {
+      throw input?.source.failure?.cause ?? error;
+    } finally {
+      cancelTimer?.();
+      signal?.removeEventListener('abort', onAbort);
+      await begun.sink.flush();
+      await input?.stderr.flush();
+    }
+  }
+
+  async runPlain(
+    command: readonly string[],
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal; readonly stdout?: ByteSink },
+  ): Promise<number> {
+    const { stdout, signal, timeoutMs } = options;
+    const late = new AbortController();
+    const cancel = this.#options.clock.after(timeoutMs, () => late.abort());
+    const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+    try {
+      const exitCode = await runPodman(this.#options.cli, this.#execArgs(command, false), {
+        signal: either,
+        ...(stdout === undefined ? {} : { stdout }),
+      });
+      signal?.throwIfAborted();
+      if (exitCode !== undefined) return exitCode;
+      throw new Error(`${command[0]} in ${this.where}: no end after ${timeoutMs} ms`);
+    } finally {
+      cancel();
+    }
+  }
+
+  #execArgs(words: readonly string[], withInput: boolean): readonly string[] {
+    const { container } = this.#options;
+    return [...this.#options.globalArgs(), 'exec', ...(withInput ? ['-i'] : []), container, ...words];
+  }
+
+  #input(id: string, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
+    const endMark = this.#options.newId();
+    const source = new CommandInput(stdin, () => this.#kill(id));
+    return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
+  }
+
+  /** Kills the command and takes the rest of its output; afterwards its connection is closed. */
+  async #end(id: string, running: Promise<unknown>, cut: AbortController): Promise<void> {
+    const settled = running.then(
+      () => true,
+      () => true,
+    );
+    await this.#kill(id);
+    const inTime = await Promise.race([settled, sleep(this.#options.clock, SETTLE_MS).then(() => false)]);
+    if (inTime) return;
+    cut.abort();
+    await settled;
+    // It may have been about to start when it was looked for, and have got its mark only now.
+    await this.#kill(id);
+  }
+
+  async #kill(id: string): Promise<void> {
+    for (let attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
+      const killed = await this.runPlain(shellScript(KILL_SCRIPT, id), { timeoutMs: KILL_ATTEMPT_MS }).catch(
+        () => undefined,
+      );
+      // Nothing runs in a container that is gone.
+      if (killed === 0 || (await this.#lost()) !== undefined) return;
+    }
+  }
+
+  async #checked(exitCode: PodmanExit, begun: Beginning): Promise<CommandEnd> {
+    // A container that is removed kills its commands, which looks like any other kill.
+    if (!begun.seen || exitCode === undefined || exitCode > 124) {
+      const lost = await this.#lost();
+      if (lost !== undefined) throw lost;
+    }
+    if (begun.seen && exitCode !== undefined) return { kind: 'Exited', exitCode };
+    const what = exitCode === undefined ? 'podman was killed' : begun.complaint;
+    throw new Error(`podman exec in ${this.where} failed: ${what}`);
+  }
+
+  async #lost(): Promise<SandboxLostError | undefined> {
+    const { cli, container } = this.#options;
+    const state = await askPodman(cli, [
+      ...this.#options.globalArgs(),
+      ...['container', 'inspect', '--format', '{{.State.Running}}', container],
+    ]).catch(() => undefined);
+    if (state === undefined || (state.exitCode === 0 && state.stdout === 'true')) return undefined;
+    if (state.exitCode === 0) return new SandboxLostError(`sandbox ${this.where} is gone: it has ended`);
+    if (!/no such|no container/i.test(state.complaint)) return undefined;
+    return new SandboxLostError(`sandbox ${this.where} is gone: it was removed`);
+  }
+}
+
+/** Takes the beginning's mark out of stderr. What comes before it is podman's own. */
+class Beginning {
+  readonly mark: string;
+  readonly sink: EndMarkFilter;
+  seen = false;
+  readonly #before = new CappedOutput(2048);
+
+  constructor(mark: string, sink: ByteSink | undefined) {
+    this.mark = mark;
+    const split: ByteSink = {
+      write: (chunk) => (this.seen ? sink?.write(chunk) : this.#before.write(chunk)),
+    };
+    this.sink = new EndMarkFilter(mark, split, () => {
+      this.seen = true;
+    });
+  }
+
+  get complaint(): string {
+    return complaintOf(this.#before);
+  }
+}

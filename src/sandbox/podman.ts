@@ -1,0 +1,68 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../kube/clock.ts';
+import { errorFields, type Logger } from '../kube/log.ts';
+import { commandSandbox } from './command-sandbox.ts';
+import type { PodmanCli } from './podman-cli.ts';
+import { PodmanCommands } from './podman-commands.ts';
+import { type PodmanDialect, removeContainer, startContainer } from './podman-start.ts';
+import type { Sandbox } from './port.ts';
+
+export interface PodmanSandboxOptions extends PodmanCli {
+  readonly image: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Ids that are used once. */
+  readonly newId?: () => string;
+  /** Eight hex digits that no other container's name has. */
+  readonly newSuffix?: () => string;
+  /** Default 1800 s: what is left behind by a process that was killed ends by itself then. */
+  readonly maxLifetimeSeconds?: number;
+}
+
+/**
+ * A sandbox that is one container of this machine: no network, no mounts, no capabilities, a read-only root with
+ * a temporary /tmp. `start()` makes it (a second call finds it), `cleanup()` removes it.
+ */
+export function podmanSandbox(options: PodmanSandboxOptions): Sandbox {
+  const { image, logger, clock = systemClock, newId = randomUUID, maxLifetimeSeconds = 1800 } = options;
+  const name = `hb-sandbox-${(options.newSuffix ?? (() => randomBytes(4).toString('hex')))()}`;
+  let dialect: PodmanDialect | undefined;
+  let mayExist = false;
+  const globalArgs = () => dialect?.global ?? [];
+  return commandSandbox({
+    ref: { kind: 'Podman', name },
+    commands: new PodmanCommands({ cli: options, globalArgs, container: name, clock, newId }),
+    newId,
+    async start(signal) {
+      if (dialect !== undefined) return;
+      mayExist = true;
+      try {
+        dialect = await startContainer(options, { name, image, maxLifetimeSeconds }, { logger, signal });
+      } catch (error) {
+        // The abort may have come after the container; any other failure leaves none.
+        if (signal?.aborted) await remove();
+        mayExist = false;
+        throw error;
+      }
+    },
+    cleanup: remove,
+  });
+
+  async function remove(): Promise<void> {
+    if (!mayExist) return;
+    try {
+      const complaint = await removeContainer(options, name, globalArgs());
+      if (complaint === undefined) mayExist = false;
+      else warn({ error: complaint });
+    } catch (error) {
+      warn(errorFields(error));
+    }
+  }
+
+  function warn(fields: object): void {
+    logger.warn(
+      { container: name, ...fields },
+      `sandbox container not removed: run "podman rm --force ${name}"; it ends by itself after ${maxLifetimeSeconds} s`,
+    );
+  }
+}
