@@ -42,3 +42,9 @@ test('a URL is shown without user, password and credential parameters', () => {
     'https://gitlab.example.org/a?private_token=[redacted]&X-Amz-Signature=[redacted]&page=2',
   );
 });
+
+test('a value that was forgotten is not removed any more, others are', () => {
+  const redactor = createRedactor(['ya29.first-token', 'ya29.second-token']);
+  redactor.forget('ya29.first-token');
+  expect(redactor.redact('ya29.first-token ya29.second-token')).toBe('ya29.first-token [redacted]');
+});

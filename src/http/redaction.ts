@@ -3,6 +3,8 @@ export interface Redactor {
   redact(text: string): string;
   /** Values seen from now on are removed too; short ones (under 6 characters) are ignored, they match prose. */
   add(secret: string): void;
+  /** For values that have ended, such as access tokens: they are not looked for any more. */
+  forget(secret: string): void;
 }
 
 const MIN_SECRET_LENGTH = 6;
@@ -18,14 +20,14 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
   const values = new Set<string>();
   const add = (secret: string) => {
     if (secret.length < MIN_SECRET_LENGTH) return;
-    values.add(secret);
-    values.add(encodeURIComponent(secret));
-    values.add(Buffer.from(secret).toString('base64'));
-    values.add(JSON.stringify(secret).slice(1, -1));
+    for (const form of formsOf(secret)) values.add(form);
   };
   for (const secret of secrets) add(secret);
   return {
     add,
+    forget(secret) {
+      for (const form of formsOf(secret)) values.delete(form);
+    },
     redact(text) {
       let clean = text;
       // Longest first, so that a secret that contains another leaves no remainder.
@@ -41,6 +43,15 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
         .replace(CREDENTIAL_PARAMETERS, `$1${SHOWN}`);
     },
   };
+}
+
+function formsOf(secret: string): readonly string[] {
+  return [
+    secret,
+    encodeURIComponent(secret),
+    Buffer.from(secret).toString('base64'),
+    JSON.stringify(secret).slice(1, -1),
+  ];
 }
 
 /** A URL fit for a message: no user info, no values of credential parameters. */

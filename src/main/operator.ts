@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
 import { bridgeMetrics } from '../bridge/metrics.ts';
 import { sqsQueue } from '../bridge/sqs.ts';
 import { runWorker } from '../bridge/worker.ts';
@@ -88,6 +89,7 @@ export async function joinOperator(
   const sessions = operator.informer(AGENT_SESSIONS, { namespace });
   const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> =>
     workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref);
+  const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references, workflow: workflowOf });
   const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
@@ -124,7 +126,7 @@ export async function joinOperator(
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
       workflow: (ref) => workflowOf(ref),
       actionToken: (workflow, project) => references.actionToken(workflow, project),
-      model: (workflow, override) => openModel(references, http, workflow, override),
+      model: (workflow, override) => openModel({ references, http, google }, workflow, override),
       prompt: (workflow) => references.prompt(workflow),
       sources: gitlab.sources,
       sourceAccess: async (workflow, project) =>

@@ -1,5 +1,6 @@
-import { chooseModel } from '../agent/models/choose.ts';
+import { chooseModel, type ModelChoice } from '../agent/models/choose.ts';
 import type { Model } from '../agent/models/port.ts';
+import type { GoogleCredentials } from '../agent/models/vertex/credentials.ts';
 import { loadBuiltinPrompt } from '../agent/prompt-files.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import type { HttpClient } from '../http/client.ts';
@@ -21,23 +22,32 @@ export function joinReferences(kube: KubeClient, onSecret: (value: string) => vo
   });
 }
 
+export interface ModelMeans {
+  readonly references: References;
+  readonly http: HttpClient;
+  readonly google: GoogleCredentials;
+}
+
 /** The workflow's model, or the one that a run asks for at the same provider. */
 export async function openModel(
-  references: References,
-  http: HttpClient,
+  { references, http, google }: ModelMeans,
   workflow: AgentWorkflow,
   override: string | undefined,
 ): Promise<Resolved<Model>> {
-  const { name, provider, baseURL } = workflow.spec.model;
+  const { name, provider, baseURL, maxOutputTokens } = workflow.spec.model;
   const key = await references.modelKey(workflow);
   if (key.kind === 'Invalid') return key;
   try {
+    const vertex = provider.endsWith('Vertex') ? await openVertex(references, google, workflow) : undefined;
+    if (vertex?.kind === 'Invalid') return vertex;
     const value = chooseModel(
       {
         name: override ?? name,
         provider,
         ...(baseURL === undefined ? {} : { baseUrl: baseURL }),
         ...(key.value === undefined ? {} : { apiKey: key.value }),
+        ...(vertex === undefined ? {} : { vertex: vertex.value }),
+        ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       },
       { http },
     );
@@ -46,4 +56,17 @@ export async function openModel(
     const message = `spec.model: ${error instanceof Error ? error.message : String(error)}`;
     return { kind: 'Invalid', reason: 'InvalidModel', message };
   }
+}
+
+/** The project that the workflow names, else the account's own. */
+async function openVertex(
+  references: References,
+  google: GoogleCredentials,
+  workflow: AgentWorkflow,
+): Promise<Resolved<NonNullable<ModelChoice['vertex']>>> {
+  const keyFile = await references.vertexKeyFile(workflow);
+  if (keyFile.kind === 'Invalid') return keyFile;
+  const access = google.accessFor(keyFile.value);
+  const { project = await access.project(), location = 'global' } = workflow.spec.model.vertex ?? {};
+  return { kind: 'Ok', value: { access, location, ...(project === undefined ? {} : { project }) } };
 }

@@ -16,6 +16,7 @@ export async function checkReferences(
   return Promise.all([
     check('spec.prompt', references.prompt(workflow)),
     check('spec.model.apiKeySecretRef', references.modelKey(workflow)),
+    check('spec.model.vertex.credentialsSecretRef', references.vertexKeyFile(workflow)),
     ...projects.map(({ path }) => check('spec.dataSources.gitlab', readToken(references, workflow, path))),
     checkPool(kube, workflow),
   ]);

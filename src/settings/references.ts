@@ -24,6 +24,8 @@ export interface References {
   gitlabToolToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ToolToken>>;
   /** Undefined value: the workflow names no key, and its endpoint wants none. */
   modelKey(workflow: AgentWorkflow): Promise<Resolved<string | undefined>>;
+  /** A service account's key file; undefined value: the workflow names none, and the process's own account counts. */
+  vertexKeyFile(workflow: AgentWorkflow): Promise<Resolved<string | undefined>>;
   prompt(workflow: AgentWorkflow): Promise<Resolved<string>>;
 }
 
@@ -65,6 +67,12 @@ export function createReferences(sources: ReferenceSources): References {
       const ref = workflow.spec.model.apiKeySecretRef;
       if (ref === undefined) return { kind: 'Ok', value: undefined };
       return secret(workflow, ref, 'model', 'spec.model.apiKeySecretRef');
+    },
+
+    async vertexKeyFile(workflow) {
+      const ref = workflow.spec.model.vertex?.credentialsSecretRef;
+      if (ref === undefined) return { kind: 'Ok', value: undefined };
+      return secret(workflow, ref, 'model', 'spec.model.vertex.credentialsSecretRef');
     },
 
     async prompt(workflow) {

@@ -1,37 +1,20 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  applyFault,
+  type Fault,
+  listen,
+  parseJson,
+  readBody,
+  type ScriptedTurn,
+  sendJson,
+  usageOf,
+} from '../model-http.ts';
 import { type ChatRequestBody, checkRequest } from './check.ts';
 
-/** What a scripted model answers. */
-export type ScriptedTurn =
-  | {
-      readonly text?: string;
-      readonly toolCalls?: readonly {
-        readonly name: string;
-        readonly args: Readonly<Record<string, unknown>>;
-      }[];
-      readonly finishReason?: string;
-      readonly usage?: { readonly prompt: number; readonly completion: number; readonly cached?: number };
-    }
-  /** The whole response body as it is, for what real servers send amiss. */
-  | { readonly raw: unknown };
+export type { Fault, ScriptedTurn } from '../model-http.ts';
 
 /** One model. Called with the checked request, so that it can look at what tools really returned. */
 export type Script = (request: ChatRequestBody, call: number) => ScriptedTurn | Promise<ScriptedTurn>;
-
-export type Fault =
-  | {
-      readonly kind: 'Status';
-      readonly status: number;
-      readonly body?: unknown;
-      readonly headers?: Record<string, string>;
-    }
-  | { readonly kind: 'Delay'; readonly ms: number }
-  /** The connection is closed without an answer. */
-  | { readonly kind: 'Drop' }
-  /** Half an answer, then the connection is closed. */
-  | { readonly kind: 'CutBody' }
-  | { readonly kind: 'Garbage'; readonly text: string };
 
 export interface OpenAiServer {
   /** Base URL ending in /v1. */
@@ -86,9 +69,7 @@ export async function startOpenAi(options: OpenAiServerOptions): Promise<OpenAiS
     if (request.method !== 'POST') return refuse(response, 405, `Method ${request.method} not allowed`);
     const body = await readBody(request);
 
-    const fault = faults.shift();
-    if (fault?.kind === 'Delay') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-    else if (fault) return applyFault(fault, response);
+    if (await applyFault(faults.shift(), response)) return;
 
     if (!authorised) return refuse(response, 401, 'Incorrect API key provided.', 'invalid_api_key');
     if (!request.headers['content-type']?.startsWith('application/json')) {
@@ -104,27 +85,8 @@ export async function startOpenAi(options: OpenAiServerOptions): Promise<OpenAiS
     sendJson(response, 200, completion(model, calls, checked.request, await script(checked.request, calls)));
   }
 
-  const server = createServer((request, response) => {
-    handle(request, response).catch((error) => {
-      const message = error instanceof Error ? error.message : String(error);
-      if (!response.headersSent) sendJson(response, 500, { error: { message, type: 'server_error' } });
-      else response.destroy();
-    });
-  });
-  await new Promise<void>((resolve) =>
-    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve),
-  );
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://${options.host ?? '127.0.0.1'}:${port}/v1`,
-    requests,
-    refusals,
-    faults,
-    stop: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { origin, stop } = await listen(handle, options);
+  return { url: `${origin}/v1`, requests, refusals, faults, stop };
 }
 
 function completion(model: string, call: number, request: ChatRequestBody, turn: ScriptedTurn): unknown {
@@ -134,11 +96,7 @@ function completion(model: string, call: number, request: ChatRequestBody, turn:
     type: 'function',
     function: { name, arguments: JSON.stringify(args) },
   }));
-  // A script has no tokens: four bytes for one, as a rule of thumb, so that limits have something to count.
-  const usage = turn.usage ?? {
-    prompt: Math.ceil(JSON.stringify(request).length / 4),
-    completion: Math.ceil(JSON.stringify(turn).length / 4),
-  };
+  const usage = usageOf(request, turn);
   return {
     id: `chatcmpl-${call}`,
     object: 'chat.completion',
@@ -162,45 +120,4 @@ function completion(model: string, call: number, request: ChatRequestBody, turn:
       prompt_tokens_details: { cached_tokens: usage.cached ?? 0 },
     },
   };
-}
-
-function applyFault(fault: Exclude<Fault, { kind: 'Delay' }>, response: ServerResponse): void {
-  switch (fault.kind) {
-    case 'Status':
-      for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value);
-      sendJson(response, fault.status, fault.body ?? { error: { message: 'injected fault', type: 'fault' } });
-      return;
-    case 'Drop':
-      response.destroy();
-      return;
-    case 'CutBody':
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
-      response.write('{"choices":[{"mess', () => response.destroy());
-      return;
-    case 'Garbage':
-      response.writeHead(200, { 'content-type': 'text/html' });
-      response.end(fault.text);
-      return;
-    default:
-      fault satisfies never;
-  }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
 }

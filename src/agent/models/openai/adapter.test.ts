@@ -340,7 +340,7 @@ test("another provider's data survives in the session and is not sent", async ()
 
 describe('choosing a model', () => {
   test('goes by the provider, else by the name', () => {
-    expect(['gemini-3-pro', 'claude-opus-5', 'qwen3'].map(providerOf)).toEqual([
+    expect(['gemini-3-pro', 'claude-opus-5', 'qwen3'].map((name) => providerOf(name))).toEqual([
       'Gemini',
       'AnthropicVertex',
       'OpenAICompatible',
@@ -351,7 +351,8 @@ describe('choosing a model', () => {
   });
 
   test.each([
-    [{ name: 'gemini-3-pro' }, /Provider Gemini is not available in this build/],
+    [{ name: 'gemini-3-pro' }, /has no API key: set model\.apiKeySecretRef/],
+    [{ name: 'claude-opus-5' }, /no Google Cloud account was given: set model\.vertex/],
     [{ name: 'qwen3' }, /has no base URL: set model\.baseURL/],
     [{ name: 'qwen3', baseUrl: 'localhost' }, /is not a URL: localhost/],
   ])('refuses %j and says what to mend', (choice, message) => {

@@ -1,0 +1,78 @@
+import type { GenerateRequest } from '../port.ts';
+import { asObject } from './answer.ts';
+import { callsOf } from './calls.ts';
+import { declare } from './declaration.ts';
+import type { GeminiContent, GeminiPart, GenerateBody } from './wire.ts';
+
+export interface Dialect {
+  /** The Developer API pairs calls and responses by id; Vertex refuses the field and pairs by position. */
+  readonly callIds: boolean;
+  /** Gemini 3 refuses a step whose first call has no signature. */
+  readonly signedCalls: boolean;
+  readonly maxOutputTokens: number | undefined;
+}
+
+/** The body of one call. Works on copies: the conversation stays as it is. */
+export function generateBody(
+  { system, tools, ephemeral }: GenerateRequest,
+  history: readonly GeminiContent[],
+  dialect: Dialect,
+): GenerateBody {
+  const contents = history.flatMap((entry, index) => sendable(entry, history[index - 1], dialect));
+  return {
+    systemInstruction: { parts: [{ text: system }] },
+    contents:
+      ephemeral === undefined ? contents : [...contents, { role: 'user', parts: [{ text: ephemeral }] }],
+    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(declare) }] }),
+    ...(dialect.maxOutputTokens !== undefined && {
+      generationConfig: { maxOutputTokens: dialect.maxOutputTokens },
+    }),
+  };
+}
+
+/** Without our own `extra`; empty entries (of a resumed session, say) are left out. */
+function sendable(
+  entry: GeminiContent,
+  before: GeminiContent | undefined,
+  dialect: Dialect,
+): readonly Pick<GeminiContent, 'role' | 'parts'>[] {
+  const parts = entry.role === 'model' ? modelParts(entry, dialect) : userParts(entry, before, dialect);
+  return parts.length === 0 ? [] : [{ role: entry.role, parts }];
+}
+
+function modelParts({ parts }: GeminiContent, dialect: Dialect): readonly GeminiPart[] {
+  const firstCall = parts.findIndex(({ functionCall }) => functionCall !== undefined);
+  return parts.map((part, index) => {
+    if (part.functionCall === undefined) return part;
+    const { id, ...call } = part.functionCall;
+    const functionCall = {
+      ...call,
+      args: asObject(call.args) ?? {},
+      ...(dialect.callIds && id !== undefined && { id }),
+    };
+    const unsigned = dialect.signedCalls && index === firstCall && part.thoughtSignature === undefined;
+    return { ...part, functionCall, ...(unsigned && { thoughtSignature: NO_SIGNATURE }) };
+  });
+}
+
+/** What Google gives for calls that another model made: the step is then accepted without a signature. */
+const NO_SIGNATURE = 'skip_thought_signature_validator';
+
+/** Responses carry an id exactly when their call does. */
+function userParts(
+  { parts }: GeminiContent,
+  before: GeminiContent | undefined,
+  dialect: Dialect,
+): readonly GeminiPart[] {
+  const calls = before ? callsOf(before) : [];
+  let position = 0;
+  return parts.map((part) => {
+    if (part.functionResponse === undefined) return part;
+    const { id: _ours, ...functionResponse } = part.functionResponse;
+    const id = calls[position++]?.id;
+    return {
+      ...part,
+      functionResponse: { ...functionResponse, ...(dialect.callIds && id !== undefined && { id }) },
+    };
+  });
+}
