@@ -4,6 +4,7 @@ import { keyOf, refOfKey } from '../../kube/cache.ts';
 import { type Controller, from, type Source } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { HummingbirdOperator } from '../../kube/operator.ts';
+import type { EventRecorder } from '../../kube/port.ts';
 import type { RunDeps } from './deps.ts';
 import { emptyLocalState, stopAll } from './local.ts';
 import { createRunReconciler } from './reconcile.ts';
@@ -25,7 +26,8 @@ export interface RunController {
 }
 
 export function createRunController(options: RunControllerOptions): RunController {
-  const { operator, runs, deps } = options;
+  const { operator, runs } = options;
+  const deps = { ...options.deps, events: redacted(options.deps) };
   const local = emptyLocalState();
   const reconcile = createRunReconciler(deps, local, ({ namespace, name }, afterMs) =>
     controller.enqueue(`${namespace}/${name}`, afterMs),
@@ -39,6 +41,14 @@ export function createRunController(options: RunControllerOptions): RunControlle
   return {
     controller,
     stopAgents: () => stopAll(local),
+  };
+}
+
+/** Messages carry what GitLab, the store or the model said: no secret of this process leaves it that way. */
+function redacted({ events, redact }: RunDeps): EventRecorder {
+  return {
+    record: (target, type, reason, message) => events.record(target, type, reason, redact(message)),
+    flush: () => events.flush(),
   };
 }
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { aCondition, aRun } from '../../../test/builders/run.ts';
-import { decide, type Observed, REPORT_PATIENCE_MS, SAVE_PATIENCE_MS } from './decide.ts';
+import {
+  DELETED_REPORT_PATIENCE_MS,
+  decide,
+  type Observed,
+  REPORT_PATIENCE_MS,
+  SAVE_PATIENCE_MS,
+} from './decide.ts';
 
 const now = new Date('2026-03-01T12:00:00Z');
 const ago = (ms: number) => new Date(now.getTime() - ms).toISOString();
@@ -126,6 +132,11 @@ describe('decide, stop rules', () => {
       { kind: 'SetOutcome', reason: 'Timeout' },
     ],
     [
+      'says at the time limit what failed all the time',
+      observed(aRun({ ...held, startTime: ago(25 * minute) }), { lastFailure: 'Admit: GitLab answers 502' }),
+      { reason: 'Timeout', message: expect.stringContaining('Admit: GitLab answers 502') },
+    ],
+    [
       'says that no sandbox came, when that is what took the time',
       observed(
         aRun({
@@ -154,6 +165,7 @@ describe('decide, after the outcome', () => {
   const claimed = aCondition('SandboxReady', 'True', 'Claimed');
   const placeholder = aCondition('NotePosted', 'True', 'Placeholder');
   const posted = aCondition('NotePosted', 'True', 'Posted');
+  const retrying = aCondition('NotePosted', 'Unknown', 'Retrying');
   const saved = aCondition('SessionSaved', 'True', 'Saved');
   const released = aCondition('SandboxReady', 'False', 'Released');
   const at = (age: number, ...conditions: ReturnType<typeof aCondition>[]) =>
@@ -202,6 +214,32 @@ describe('decide, after the outcome', () => {
       { kind: 'ReleaseSandbox' },
     ],
     ['ends when nothing is left to do', at(0, released, posted, saved), { kind: 'Finish' }],
+    ['goes on while GitLab is down', at(0, claimed, retrying), { kind: 'SaveSession' }],
+    [
+      'holds no sandbox for a GitLab that is down',
+      at(0, claimed, retrying, saved),
+      { kind: 'ReleaseSandbox' },
+    ],
+    ['tells it when nothing else is left', at(0, released, retrying, saved), { kind: 'UpdateNote' }],
+    [
+      'ends without the note when GitLab stays down',
+      at(REPORT_PATIENCE_MS, released, retrying, saved),
+      { kind: 'Finish' },
+    ],
+    [
+      'keeps a namespace that is being deleted for a short time only',
+      observed(
+        aRun(
+          {
+            ...ended,
+            outcome: outcome('Succeeded', DELETED_REPORT_PATIENCE_MS),
+            conditions: [released, retrying, saved],
+          },
+          { metadata: { deletionTimestamp: ago(DELETED_REPORT_PATIENCE_MS) } },
+        ),
+      ),
+      { kind: 'Finish' },
+    ],
   ])('%s', (_, state, expected) => {
     expect(decide(state, now)).toMatchObject(expected);
   });

@@ -1,33 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { aWorkflow } from '../../../test/builders/workflow.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { ManualClock } from '../../kube/clock.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import { createWorkflowReconciler } from './reconcile.ts';
 
-const aWorkflow = (generation: number): AgentWorkflow => ({
-  apiVersion: 'hummingbird.dev/v1alpha1',
-  kind: 'AgentWorkflow',
-  metadata: { name: 'w', namespace: 'agents', uid: 'u', generation, resourceVersion: '1' },
-  spec: {
-    prompt: { text: 'Look.' },
-    triggers: [],
-    concurrency: 'Supersede',
-    model: { name: 'm', provider: 'OpenAICompatible', baseURL: 'http://model.test/v1' },
-    limits: { maxIterations: 5, contextTokens: 1000, timeout: '1m', maxRunsPerMergeRequest: 5 },
-    sandbox: { none: true },
-    publish: { kind: 'Note', internal: true, progress: false },
-    dataSources: {},
-    projects: [{ path: 'group/app', actionTokenSecretRef: { name: 's', key: 'token' } }],
-    ttlAfterFinished: { success: '1h', failure: '1h' },
-    suspend: false,
-  },
-});
-
 /** The API server, as far as one workflow goes. */
 function world() {
   const clock = new ManualClock();
   const asked: string[] = [];
-  let stored = aWorkflow(1);
+  let stored = aWorkflow();
   let active = 0;
   const refuse = () => Promise.reject(new Error('not expected here'));
   const kube = {
@@ -55,13 +37,13 @@ function world() {
   return {
     clock,
     asked,
-    reconcile: () => reconcile({ namespace: 'agents', name: 'w' }),
+    reconcile: () => reconcile({ namespace: 'agents', name: 'analyze-failures' }),
     status: () => stored.status,
     runs: (count: number) => {
       active = count;
     },
     edit: () => {
-      stored = { ...aWorkflow(2), ...(stored.status && { status: stored.status }) };
+      stored = { ...aWorkflow({}, { generation: 2 }), ...(stored.status && { status: stored.status }) };
     },
   };
 }

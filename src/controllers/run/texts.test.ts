@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { failureText, placeholderText, resultText } from './texts.ts';
+
+const parts = { answer: 'It is the cache.', message: 'm', model: 'test-script', transcript: '' } as const;
+
+describe('the texts of a note', () => {
+  it('names the workflow while it runs', () => {
+    expect(placeholderText('analyze-failures')).toContain('analyze-failures');
+  });
+
+  it('begins with the answer, and ends with the model', () => {
+    const text = resultText({ ...parts, reason: 'Succeeded' });
+    expect(text).toMatch(/^It is the cache\./);
+    expect(text).toMatch(/_Model: test-script_$/);
+    expect(text).not.toContain('partial');
+    expect(text).not.toContain('<details>');
+  });
+
+  it('says first that an answer is partial, and why', () => {
+    const text = resultText({ ...parts, reason: 'Timeout', message: 'Not finished within 25 min' });
+    expect(text).toMatch(/^_This result is partial: Not finished within 25 min_\n\nIt is the cache\./);
+  });
+
+  it('folds the transcript below the answer', () => {
+    const text = resultText({ ...parts, reason: 'Succeeded', transcript: '## Iteration 1' });
+    expect(text.indexOf('It is the cache.')).toBeLessThan(text.indexOf('<details>'));
+    expect(text).toContain('## Iteration 1\n\n</details>');
+  });
+
+  it.each([
+    ['ModelError', 'failed'],
+    ['Cancelled', 'cancelled'],
+    ['Superseded', 'superseded'],
+    // The loop ended well, its stored text cannot be read: never "failed", and never silent.
+    ['Succeeded', 'could not be kept'],
+  ] as const)('says of %s that it %s, with reason and words', (reason, word) => {
+    const text = failureText(reason, 'What happened.');
+    expect(text.split('\n')[0]).toContain(word);
+    expect(text).toContain(`Reason: ${reason}. What happened.`);
+  });
+});
