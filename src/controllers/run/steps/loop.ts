@@ -1,24 +1,18 @@
-import { type LoopResult, runLoop } from '../../../agent/loop.ts';
+import { runLoop } from '../../../agent/loop.ts';
 import type { LoopEvent } from '../../../agent/loop-events.ts';
-import type { Model, Usage } from '../../../agent/models/port.ts';
+import type { Model } from '../../../agent/models/port.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
 import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
-import { renderMarkdown } from '../../../agent/transcript.ts';
-import type { AgentRun, AgentRunStatus } from '../../../crds/agent-run.ts';
-import type { RunReason } from '../../../crds/reasons.ts';
+import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import { clip } from '../../../crds/shapes.ts';
 import type { Sandbox } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { Execution } from '../execution.ts';
+import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
 import { requestOf } from './sandbox.ts';
-
-/** How much of the transcript goes below the answer in the note; all of it is in the session. */
-const NOTE_TRANSCRIPT_CHARS = 20_000;
-/** Longest tool argument or result shown there. */
-const NOTE_FIELD_CHARS = 600;
 
 /** Long enough for the process to end; its queue takes nothing more by then. */
 const STOPPING_MS = 1_000;
@@ -202,20 +196,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
       }
     },
   });
-  return fenced ? undefined : resultOf(context, end);
-}
-
-function firstMessage(run: AgentRun): string {
-  const { project, iid } = run.spec.mergeRequest;
-  const { kind, user, eventId } = run.spec.trigger;
-  const event = {
-    project,
-    iid,
-    sha: run.status?.sha,
-    trigger: { kind, user, eventId },
-    request: run.spec.message,
-  };
-  return JSON.stringify(event, null, 2);
+  return fenced ? undefined : resultOf(run, end, deps.redact);
 }
 
 /** A sandbox that was lost on the way becomes a fresh one, not a lost run. */
@@ -248,59 +229,10 @@ function tell({ deps, run }: StepContext, event: LoopEvent): void {
     deps.events.record(run, 'Warning', 'ModelRetry', `Attempt ${event.attempt}: ${event.message}`);
 }
 
-function resultOf({ run, deps }: StepContext, end: LoopResult): RunResult {
-  const { project, iid } = run.spec.mergeRequest;
-  const reported = end.kind === 'Answered' || end.kind === 'Partial';
-  const reason = reasonOf(end);
-  const entries = [...end.transcript];
-  const excerpt = renderMarkdown({ title: `${project}!${iid}`, facts: {} }, entries, {
-    maxFieldChars: NOTE_FIELD_CHARS,
-    maxChars: NOTE_TRANSCRIPT_CHARS,
-  });
-  return {
-    version: 1,
-    reason,
-    message: clip(deps.redact(messageFor(end, reason))),
-    text: end.text,
-    reported,
-    transcriptExcerpt: reported ? excerpt : '',
-  };
-}
-
-function reasonOf({ kind, reason }: LoopResult): RunReason {
-  if (kind === 'Answered') return 'Succeeded';
-  switch (reason) {
-    case 'budget':
-      return 'BudgetExceeded';
-    case 'modelError':
-      return 'ModelError';
-    case 'cancelled':
-      return 'Cancelled';
-    case 'timeout':
-      return 'Timeout';
-    default:
-      if (kind === 'Partial') return 'Partial';
-      return kind === 'NoAnswer' ? 'ModelNoAnswer' : 'ModelError';
-  }
-}
-
-function messageFor(end: LoopResult, reason: RunReason): string {
-  const calls = `${end.iterations} model call${end.iterations === 1 ? '' : 's'}`;
-  if (reason === 'Succeeded') return `Answered after ${calls}`;
-  return end.detail ?? `Ended by ${end.reason} after ${calls}`;
-}
-
 function statusOf(progress: LoopProgress): Partial<AgentRunStatus> {
   const { checkpoint, iterations, toolCalls, usage, costUSD } = progress;
   return { checkpoint, iterations, toolCalls, usage, ...(costUSD === undefined ? {} : { costUSD }) };
 }
-
-const countsOf = (usage: Usage): LoopProgress['usage'] => ({
-  input: usage.inputTokens,
-  output: usage.outputTokens,
-  cacheRead: usage.cacheReadTokens,
-  cacheWrite: usage.cacheWriteTokens,
-});
 
 const executionOf = ({ local, run }: StepContext): Execution | undefined =>
   local.executions.get(run.metadata.uid ?? '');
