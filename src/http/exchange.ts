@@ -28,7 +28,8 @@ export interface Exchange {
 }
 
 const MAX_REDIRECTS = 3;
-const EXCERPT_BYTES = 2048;
+/** Google's refusals list each quota that was exceeded before the wait that they ask for. */
+const EXCERPT_BYTES = 8192;
 /** Kept when a redirect leads to another origin: everything else may be a credential. */
 const SAFE_HEADERS = new Set(['accept', 'accept-language', 'range', 'user-agent']);
 
