@@ -34,7 +34,7 @@ program
     'name of this replica, the same after a restart',
     env['HUMMINGBIRD_REPLICA_ID'] ?? env['HOSTNAME'] ?? 'operator-0',
   )
-  .option('--max-concurrent-runs <n>', 'runs reconciled side by side', count, 50)
+  .option('--max-concurrent-runs <n>', 'runs reconciled side by side', positive, 50)
   .option('--health-port <port>', 'port of /healthz, /readyz and /metrics; 0: any free one', count, 8080)
   .option(
     '--marker-prefix <word>',
@@ -112,6 +112,12 @@ function queueUrl(text: string): string {
 function count(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('it must be a whole number');
   return Number(text);
+}
+
+function positive(text: string): number {
+  const number = count(text);
+  if (number < 1) throw new InvalidArgumentError('it must be 1 or more');
+  return number;
 }
 
 try {

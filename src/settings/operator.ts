@@ -53,14 +53,17 @@ const Environment = z.object({
     })
     .transform((text, context) => {
       const keys = text.split(',').map((pair) => {
-        const [id = '', key = ''] = pair.trim().split(':');
-        return { id, key };
+        const [id = '', ...rest] = pair.trim().split(':');
+        return { id, key: rest.join(':') };
       });
-      const wrong = keys.find(({ id, key }) => !/^[\w-]{1,32}$/.test(id) || !/^[0-9a-fA-F]{32,}$/.test(key));
-      if (wrong)
+      // By its place: what stands where the id belongs may be the key.
+      const wrong = keys.findIndex(
+        ({ id, key }) => !/^[\w-]{1,32}$/.test(id) || !/^[0-9a-fA-F]{32,}$/.test(key),
+      );
+      if (wrong !== -1)
         context.addIssue({
           code: 'custom',
-          message: `HUMMINGBIRD_MARKER_KEYS: key ${JSON.stringify(wrong.id)} is not of the form id:hex with at least 32 hex digits`,
+          message: `HUMMINGBIRD_MARKER_KEYS: entry ${wrong + 1} is not of the form id:hex with at least 32 hex digits`,
         });
       return keys;
     }),

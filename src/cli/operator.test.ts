@@ -1,0 +1,76 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { HummingbirdOperator } from '../kube/operator.ts';
+import { type OperatorParts, runOperator } from './operator.ts';
+
+type Operator = OperatorParts['operator'];
+
+/** Parts that write down what was done to them. */
+function parts(operator: Partial<Pick<Operator, 'start' | 'stop'>> = {}) {
+  const done: string[] = [];
+  const lease = new AbortController();
+  const says = (what: string) => async () => void done.push(what);
+  const joined: OperatorParts = {
+    log: pino({ level: 'silent' }),
+    registry: new Registry(),
+    healthPort: 0,
+    events: { record: () => undefined, flush: says('flush') },
+    operator: Object.assign(Object.create(HummingbirdOperator.prototype), {
+      start: says('start'),
+      stop: says('stop'),
+      ...operator,
+    }),
+    controllers: [],
+    loops: [
+      {
+        name: 'bridge',
+        run: (signal) =>
+          new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+      },
+    ],
+    stopAgents: says('stopAgents'),
+    leaseLost: lease.signal,
+    // As the Lease itself: it is over afterwards, in good order.
+    close: async () => {
+      done.push('close');
+      lease.abort(new Error('the replica stopped'));
+    },
+  };
+  return { joined, done, lease };
+}
+
+describe('runOperator', () => {
+  it('stops everything that acts before it gives the Lease back, and ends well when it was asked to stop', async () => {
+    const { joined, done } = parts();
+    const stop = new AbortController();
+    const running = runOperator(joined, stop.signal);
+    await expect.poll(() => done).toContain('start');
+    stop.abort();
+    await running;
+    expect(done.slice(-2)).toEqual(['flush', 'close']);
+    expect(done.slice(1, -2).sort()).toEqual(['stop', 'stopAgents']);
+  });
+
+  it('stops at once, and fails, when its Lease is lost: something has to start it again', async () => {
+    const { joined, done, lease } = parts();
+    const running = runOperator(joined, new AbortController().signal);
+    await expect.poll(() => done).toContain('start');
+    lease.abort(new Error('not renewed'));
+    await expect(running).rejects.toThrow(/Lease of this replica was lost/);
+    expect(done).toContain('stopAgents');
+  });
+
+  it('can be stopped while it waits for an API server that does not answer', async () => {
+    const waiting = Promise.withResolvers<void>();
+    const { joined, done } = parts({
+      start: () => waiting.promise,
+      stop: async () => waiting.reject(new Error('stopped before the sync')),
+    });
+    const stop = new AbortController();
+    const running = runOperator(joined, stop.signal);
+    stop.abort();
+    await running;
+    expect(done).toContain('close');
+  });
+});
