@@ -127,3 +127,5 @@ try {
   process.stderr.write(`hummingbird: ${error.message}\n`);
   process.exitCode = 1;
 }
+// What is still being tried (an Event for an API server that is away) must not keep the process.
+process.exit();

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
@@ -60,6 +62,31 @@ describe('runOperator', () => {
     await expect(running).rejects.toThrow(/Lease of this replica was lost/);
     expect(done).toContain('stopAgents');
   });
+
+  it('gives the Lease back when its health port is taken, so that the process ends with the reason', async () => {
+    const taken = createServer().listen(0);
+    await once(taken, 'listening');
+    // A TCP server that listens has an address with a port.
+    const { port } = taken.address() as AddressInfo;
+    const { joined, done } = parts();
+    const running = runOperator({ ...joined, healthPort: port }, new AbortController().signal);
+    await expect(running).rejects.toThrow(/--health-port/);
+    expect(done).toContain('close');
+    taken.close();
+  });
+
+  it('does not wait for ever for Events that an API server does not take', async () => {
+    const { joined, done } = parts();
+    const stop = new AbortController();
+    const running = runOperator(
+      { ...joined, events: { ...joined.events, flush: () => new Promise(() => undefined) } },
+      stop.signal,
+    );
+    await expect.poll(() => done).toContain('start');
+    stop.abort();
+    await running;
+    expect(done).toContain('close');
+  }, 20_000);
 
   it('can be stopped while it waits for an API server that does not answer', async () => {
     const waiting = Promise.withResolvers<void>();

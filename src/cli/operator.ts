@@ -1,12 +1,15 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Controller } from '../kube/controller.ts';
 import type { HummingbirdOperator } from '../kube/operator.ts';
 import type { EventRecorder } from '../kube/port.ts';
-import { serveHealth } from './health.ts';
+import { type HealthServer, serveHealth } from './health.ts';
 
 /** A watch that the API server has not answered for so long makes the replica unready. */
 const STALE_AFTER_MS = 60_000;
+/** For the last Events; an API server that is away would take seconds for each of them. */
+const FLUSH_MS = 3_000;
 
 /** What main.ts joined, in the order in which it starts. */
 export interface OperatorParts {
@@ -35,19 +38,20 @@ export interface OperatorParts {
 export async function runOperator(parts: OperatorParts, signal: AbortSignal): Promise<void> {
   const { log, operator, controllers, loops, leaseLost } = parts;
   const ending = AbortSignal.any([signal, leaseLost]);
-  const health = await serveHealth({
-    port: parts.healthPort,
-    registry: parts.registry,
-    checks: [
-      { name: 'caches', problem: () => (operator.hasSynced ? undefined : 'not synced yet') },
-      { name: 'api-server', problem: () => staleness(operator.stalenessMs()) },
-      { name: 'lease', problem: () => (leaseLost.aborted ? 'lost' : undefined) },
-    ],
-  });
-  log.info({ port: health.port }, 'health, readiness and metrics are served');
   let running: readonly Promise<void>[] = [];
   let lost = false;
+  let health: HealthServer | undefined;
   try {
+    health = await serveHealth({
+      port: parts.healthPort,
+      registry: parts.registry,
+      checks: [
+        { name: 'caches', problem: () => (operator.hasSynced ? undefined : 'not synced yet') },
+        { name: 'api-server', problem: () => staleness(operator.stalenessMs()) },
+        { name: 'lease', problem: () => (leaseLost.aborted ? 'lost' : undefined) },
+      ],
+    });
+    log.info({ port: health.port }, 'health, readiness and metrics are served');
     const started = operator
       .start()
       .then(() => Promise.all(controllers.map((controller) => controller.start())));
@@ -68,9 +72,9 @@ export async function runOperator(parts: OperatorParts, signal: AbortSignal): Pr
       operator.stop(),
       ...controllers.map((controller) => controller.stop()),
     ]);
-    await parts.events.flush();
+    await Promise.race([parts.events.flush(), setTimeout(FLUSH_MS)]);
     await parts.close();
-    await health.close();
+    await health?.close();
   }
   if (lost) throw new Error('the Lease of this replica was lost; start it again');
 }

@@ -153,6 +153,21 @@ describe('a claim', () => {
     await releaseAll(aProvider(), request);
   });
 
+  it('is found by another process without any write, and not any more once it goes', async () => {
+    const request = aRequest('warm');
+    const name = nameOf(await aProvider().claim(request));
+    const { kube, calls } = recording(world.kube);
+    const other = aProvider({ kube });
+    const found = await other.find(request.runUid, namespace());
+    expect(found?.ref.name).toBe(name);
+    expect(await found?.exec('echo here')).toMatchObject({ kind: 'Exited', exitCode: 0 });
+    expect(calls.map(({ verb, kind }) => `${verb} ${kind}`)).toEqual(['list Pod']);
+    expect(await other.find(crypto.randomUUID(), namespace())).toBeUndefined();
+    await aProvider().release(request.runUid, namespace());
+    expect(await other.find(request.runUid, namespace())).toBeUndefined();
+    await releaseAll(other, request);
+  });
+
   it('of the next holder takes the pod over, and the holder before is refused', async () => {
     const request = aRequest('warm');
     const first = nameOf({ kind: 'Claimed', sandbox: await claimUntilGiven(aProvider(), request) });

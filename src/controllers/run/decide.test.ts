@@ -244,7 +244,7 @@ describe('decide, after the outcome', () => {
     expect(decide(state, now)).toMatchObject(expected);
   });
 
-  const terminal = (phase: 'Succeeded' | 'Failed', age: number, finalizers: string[] = []) =>
+  const terminal = (phase: 'Succeeded' | 'Failed' | 'Skipped', age: number, finalizers: string[] = []) =>
     observed(aRun({ ...ended, phase, completionTime: ago(age) }, { metadata: { finalizers } }));
   it.each<[string, Observed, object]>([
     [
@@ -254,6 +254,16 @@ describe('decide, after the outcome', () => {
     ],
     ['keeps the record for its time', terminal('Succeeded', 59 * minute), { kind: 'Wait', ms: minute }],
     ['deletes it afterwards', terminal('Succeeded', 60 * minute), { kind: 'DeleteRun' }],
+    [
+      'keeps a skipped run as long as a successful one, as the field says',
+      terminal('Skipped', 60 * minute),
+      { kind: 'DeleteRun' },
+    ],
+    [
+      'ends a loop that this process still has of a run that another one finished',
+      { ...terminal('Succeeded', 0), execution: { kind: 'Running', unrecorded: false } },
+      { kind: 'StopLoop', reason: 'Fenced' },
+    ],
     ['keeps a failure for longer', terminal('Failed', 60 * minute), { kind: 'Wait', ms: 60 * minute }],
   ])('%s', (_, state, expected) => {
     expect(decide(state, now)).toMatchObject(expected);
@@ -281,6 +291,6 @@ describe('decide, after the outcome', () => {
               },
               now,
             ).kind,
-          ).toBe('Wait');
+          ).toBe(execution.kind === 'Running' ? 'StopLoop' : 'Wait');
   });
 });

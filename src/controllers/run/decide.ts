@@ -81,11 +81,14 @@ function isHeldBySelf({ run, self }: Observed): boolean {
 }
 
 /** Terminal stays terminal: what is left is the finalizer and, later, the object itself. */
-function decideEnded({ run, ttlMs }: Observed, now: Date): Step {
+function decideEnded({ run, ttlMs, execution }: Observed, now: Date): Step {
+  // Another holder has finished it: what this process still does is for nobody.
+  if (execution.kind === 'Running') return { kind: 'StopLoop', reason: 'Fenced' };
   if (run.metadata.finalizers?.includes(RUN_FINALIZER)) return { kind: 'RemoveFinalizer' };
   if (run.metadata.deletionTimestamp !== undefined || run.status?.completionTime === undefined)
     return { kind: 'Done' };
-  const ttl = run.status.phase === 'Succeeded' ? ttlMs.success : ttlMs.failure;
+  const { phase } = run.status;
+  const ttl = phase === 'Succeeded' || phase === 'Skipped' ? ttlMs.success : ttlMs.failure;
   const left = Date.parse(run.status.completionTime) + ttl - now.getTime();
   return left <= 0 ? { kind: 'DeleteRun' } : { kind: 'Wait', ms: left };
 }

@@ -30,6 +30,8 @@ export function createRunReconciler(
   return async (ref, signal) => {
     let known: AgentRun | undefined;
     for (let count = 0; count < MAX_STEPS; count += 1) {
+      // A replica that stops, or has lost its Lease, begins nothing more.
+      signal.throwIfAborted();
       const observed = await observe(deps, local, ref, known);
       await seen(local, ref, observed?.run.metadata.uid);
       if (observed === undefined) return {};
