@@ -1,6 +1,6 @@
 import { type HttpClient, HttpError } from '../../http/client.ts';
 import { type Endpoint, modelError, unreadableAnswer } from './errors.ts';
-import type { ModelError } from './port.ts';
+import { ModelError } from './port.ts';
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
@@ -37,6 +37,31 @@ export async function postJson(
       throw unreadableAnswer('not JSON', endpoint, error);
     throw modelError(error, endpoint) ?? error;
   }
+}
+
+/**
+ * Thoughts are signed for the model and the conversation that they were made in, so those of a resumed or moved
+ * conversation may be refused: then the body is sent once more without them (`plainer`, undefined when it holds
+ * none). An answer that lacks them is better than none.
+ */
+export async function postSigned<Body>(
+  body: Body,
+  send: (body: Body) => Promise<unknown>,
+  plainer: (body: Body) => Body | undefined,
+): Promise<unknown> {
+  try {
+    return await send(body);
+  } catch (error) {
+    const unsigned = refusesSignatures(error) ? plainer(body) : undefined;
+    if (unsigned === undefined) throw error;
+    return send(unsigned);
+  }
+}
+
+function refusesSignatures(error: unknown): boolean {
+  return (
+    error instanceof ModelError && error.status === 400 && /thinking|thought|signature/i.test(error.message)
+  );
 }
 
 interface Issue {

@@ -56,7 +56,7 @@ export type Checked =
   | { readonly ok: true; readonly request: AnthropicRequestBody }
   | { readonly ok: false; readonly message: string };
 
-/** Refuses what the real API refuses, and what it only takes by leniency. `signatures`: given out, by thought. */
+/** Refuses what the real API refuses, and what it only takes by leniency. `signatures`: given out, with the thought that each signs. */
 export function checkRequest(body: unknown, signatures: ReadonlyMap<string, string>): Checked {
   const parsed = requestSchema.safeParse(body);
   if (!parsed.success) {
@@ -137,7 +137,7 @@ function faultInThoughts(
   signatures: ReadonlyMap<string, string>,
 ): string | undefined {
   const wrong = content.some(
-    (item) => item.type === 'thinking' && signatures.get(item.thinking) !== item.signature,
+    (item) => item.type === 'thinking' && signatures.get(item.signature) !== item.thinking,
   );
   return wrong ? 'Invalid `signature` in `thinking` block' : undefined;
 }

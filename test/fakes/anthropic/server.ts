@@ -137,7 +137,7 @@ function answer(
   if ('raw' in turn) return turn.raw;
   const { thinking, text, toolCalls = [] } = turn;
   const signature = Buffer.from(`thought ${call}`).toString('base64');
-  if (thinking !== undefined) signatures.set(thinking, signature);
+  if (thinking !== undefined) signatures.set(signature, thinking);
   const usage = usageOf(request, turn);
   const read = usage.cached ?? counted.read;
   return {

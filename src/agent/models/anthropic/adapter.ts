@@ -1,7 +1,7 @@
 import type { HttpClient } from '../../../http/client.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
-import { type Contents, type GenerateRequest, type Model, ModelError, type ModelResponse } from '../port.ts';
-import { postJson, shapeError } from '../post.ts';
+import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
+import { postJson, postSigned, shapeError } from '../post.ts';
 import type { GoogleAccess } from '../vertex/credentials.ts';
 import { adviseOnVertex, type VertexPlace, vertexUrl } from '../vertex/endpoint.ts';
 import { readAnswer } from './answer.ts';
@@ -40,17 +40,6 @@ export function createAnthropicVertexModel(options: AnthropicVertexOptions): Mod
     adviceOnGarbage: 'Check model.vertex.location.',
   };
 
-  async function post(body: MessagesBody, signal: AbortSignal | undefined): Promise<unknown> {
-    const headers = { authorization: `Bearer ${await access.token()}` };
-    try {
-      return await postJson(http, endpoint, body, { headers, timeoutMs, signal });
-    } catch (error) {
-      const plainer = saysThinkingIsWrong(error) ? withoutThinking(body) : undefined;
-      if (plainer === undefined) throw error;
-      return postJson(http, endpoint, plainer, { headers, timeoutMs, signal });
-    }
-  }
-
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
     const isEphemeral = request.ephemeral !== undefined;
@@ -58,7 +47,10 @@ export function createAnthropicVertexModel(options: AnthropicVertexOptions): Mod
       maxOutputTokens,
       breakpoints: breakpoints.positions(history.length, isEphemeral),
     });
-    const answer = await post(body, request.signal);
+    const headers = { authorization: `Bearer ${await access.token()}` };
+    const send = (sent: MessagesBody) =>
+      postJson(http, endpoint, sent, { headers, timeoutMs, signal: request.signal });
+    const answer = await postSigned(body, send, withoutThinking);
     const parsed = messageResponseSchema.safeParse(answer);
     if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);
     if (parsed.data.error) throw errorInBody(answer, endpoint);
@@ -84,14 +76,6 @@ export function createAnthropicVertexModel(options: AnthropicVertexOptions): Mod
     toCanonical: (contents) => toCanonical(historyOf(contents)),
     fromCanonical,
   };
-}
-
-/**
- * Thoughts are signed for the model and the conversation that they were made in. In a resumed or switched one the
- * signature may be refused; an answer without them is better than none.
- */
-function saysThinkingIsWrong(error: unknown): boolean {
-  return error instanceof ModelError && error.status === 400 && /thinking|signature/i.test(error.message);
 }
 
 /** Contents are opaque to everybody else, so each entry was made here (or came back through a checkpoint). */

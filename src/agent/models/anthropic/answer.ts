@@ -4,7 +4,7 @@ import type { AnthropicMessage, Block, MessageResponse } from './wire.ts';
 
 export function readAnswer(response: MessageResponse): ModelResponse {
   const finishReason = finishReasonOf(response.stop_reason);
-  const blocks = (response.content ?? []).flatMap((block) => readableBlock(block, finishReason));
+  const blocks = (response.content ?? []).filter((block) => isUsable(block, finishReason));
   const text = textOf(blocks);
   const toolCalls = blocks.filter(isToolUse).map(
     ({ id, name, input = {} }): ToolCall => ({
@@ -14,7 +14,7 @@ export function readAnswer(response: MessageResponse): ModelResponse {
       rawArguments: JSON.stringify(input),
     }),
   );
-  const content: AnthropicMessage = { role: 'assistant', content: blocks };
+  const content: AnthropicMessage = { role: 'assistant', content: blocks.map(historyBlock) };
   const isEmpty = text.trim() === '' && toolCalls.length === 0;
   const detail = detailOf(response);
   return {
@@ -28,11 +28,14 @@ export function readAnswer(response: MessageResponse): ModelResponse {
   };
 }
 
-/** Drops what cannot go back or must not be executed: blank text, and calls of a refused answer. */
-function readableBlock(block: Block, finish: FinishReason): readonly Block[] {
-  if (isBlank(block) || (finish === 'Safety' && block.type === 'tool_use')) return [];
-  // The API takes objects only; what the model wrote stands in the tool's answer.
-  return isToolUse(block) && asObject(block.input) === undefined ? [{ ...block, input: {} }] : [block];
+/** Not blank text, which cannot go back, and no calls of a refused answer, which must not be executed. */
+function isUsable(block: Block, finish: FinishReason): boolean {
+  return !isBlank(block) && !(finish === 'Safety' && block.type === 'tool_use');
+}
+
+/** The API takes objects as input only; what the model wrote instead stands in the tool's answer. */
+function historyBlock(block: Block): Block {
+  return isToolUse(block) && asObject(block.input) === undefined ? { ...block, input: {} } : block;
 }
 
 function finishReasonOf(reason: string | null | undefined): FinishReason {

@@ -173,6 +173,24 @@ describe('thought signatures', () => {
   });
 });
 
+test('signatures that the service refuses are left out once: those of another service, say', async () => {
+  const parts = [
+    { text: 'Looking.', thoughtSignature: 'b3RoZXI=' },
+    { functionCall: { name: 'run', args: {} }, thoughtSignature: 'b3RoZXI=' },
+  ];
+  const results = model.makeToolResponses([
+    { call: { id: 'x', name: 'run', arguments: {}, rawArguments: '{}' }, result: {} },
+  ]);
+  const contents = [user('hi'), { role: 'model', parts }, ...results];
+  expect(await ask(contents)).toMatchObject({ text: 'ok' });
+  expect(server.refusals).toHaveLength(1);
+  expect(partsSent(0)?.map((part) => part.thoughtSignature)).toEqual([
+    undefined,
+    'skip_thought_signature_validator',
+  ]);
+  expect(contents[1]).toEqual({ role: 'model', parts });
+});
+
 describe('an answer', () => {
   test.each([
     ['MALFORMED_FUNCTION_CALL', 'MalformedCall'],

@@ -1,13 +1,13 @@
 import type { HttpClient } from '../../../http/client.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
-import { postJson, shapeError } from '../post.ts';
+import { postJson, postSigned, shapeError } from '../post.ts';
 import type { GoogleAccess } from '../vertex/credentials.ts';
 import { adviseOnVertex, type VertexPlace, vertexUrl } from '../vertex/endpoint.ts';
 import { readAnswer } from './answer.ts';
 import { fromCanonical, toCanonical } from './canonical.ts';
-import { type Dialect, generateBody } from './request.ts';
-import { type GeminiContent, generateResponseSchema } from './wire.ts';
+import { type Dialect, generateBody, withoutSignatures } from './request.ts';
+import { type GeminiContent, type GenerateBody, generateResponseSchema } from './wire.ts';
 
 export interface GeminiOptions {
   readonly name: string;
@@ -39,11 +39,12 @@ export function createGeminiModel(options: GeminiOptions): Model {
 
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
-    const body = await postJson(http, endpoint, generateBody(request, history, dialect), {
-      headers: await authorization(service),
-      timeoutMs,
-      signal: request.signal,
-    });
+    const headers = await authorization(service);
+    const send = (sent: GenerateBody) =>
+      postJson(http, endpoint, sent, { headers, timeoutMs, signal: request.signal });
+    const body = await postSigned(generateBody(request, history, dialect), send, (refused) =>
+      withoutSignatures(refused, dialect),
+    );
     const parsed = generateResponseSchema.safeParse(body);
     if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);
     if (parsed.data.error) throw errorInBody(body, endpoint);

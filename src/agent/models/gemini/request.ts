@@ -30,6 +30,18 @@ export function generateBody(
   };
 }
 
+/** The same request without signatures, for a service that does not accept those of another. */
+export function withoutSignatures(body: GenerateBody, { signedCalls }: Dialect): GenerateBody | undefined {
+  const isSigned = ({ thoughtSignature: signature }: GeminiPart) =>
+    signature !== undefined && signature !== NO_SIGNATURE;
+  if (!body.contents.some(({ parts }) => parts.some(isSigned))) return undefined;
+  const contents = body.contents.map(({ role, parts }) => {
+    const unsigned = parts.map(({ thoughtSignature: _refused, ...part }): GeminiPart => part);
+    return { role, parts: signedCalls ? withSignature(unsigned) : unsigned };
+  });
+  return { ...body, contents };
+}
+
 /** Without our own `extra`; empty entries (of a resumed session, say) are left out. */
 function sendable(
   entry: GeminiContent,
@@ -41,8 +53,7 @@ function sendable(
 }
 
 function modelParts({ parts }: GeminiContent, dialect: Dialect): readonly GeminiPart[] {
-  const firstCall = parts.findIndex(({ functionCall }) => functionCall !== undefined);
-  return parts.map((part, index) => {
+  const sent = parts.map((part) => {
     if (part.functionCall === undefined) return part;
     const { id, ...call } = part.functionCall;
     const functionCall = {
@@ -50,9 +61,17 @@ function modelParts({ parts }: GeminiContent, dialect: Dialect): readonly Gemini
       args: asObject(call.args) ?? {},
       ...(dialect.callIds && id !== undefined && { id }),
     };
-    const unsigned = dialect.signedCalls && index === firstCall && part.thoughtSignature === undefined;
-    return { ...part, functionCall, ...(unsigned && { thoughtSignature: NO_SIGNATURE }) };
+    return { ...part, functionCall };
   });
+  return dialect.signedCalls ? withSignature(sent) : sent;
+}
+
+/** Of calls side by side only the first is signed. */
+function withSignature(parts: readonly GeminiPart[]): readonly GeminiPart[] {
+  const at = parts.findIndex(({ functionCall }) => functionCall !== undefined);
+  const first = parts[at];
+  if (first === undefined || first.thoughtSignature !== undefined) return parts;
+  return parts.with(at, { ...first, thoughtSignature: NO_SIGNATURE });
 }
 
 /** What Google gives for calls that another model made: the step is then accepted without a signature. */
