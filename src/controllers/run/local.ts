@@ -1,3 +1,4 @@
+import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import type { Sandbox } from '../../sandbox/port.ts';
 import { type Execution, StopReason } from './execution.ts';
@@ -11,6 +12,8 @@ export interface LocalState {
   readonly executions: Map<string, Execution>;
   /** Runs whose note intent this process wrote and has not acted on yet, with the monotonic time of it. */
   readonly freshIntents: Map<string, number>;
+  /** The workflow as it was last seen: a run whose workflow is deleted ends as it began. */
+  readonly workflows: Map<string, AgentWorkflow>;
   /** Why the last step of a run failed, until one goes well. */
   readonly failures: Map<string, string>;
   /** `namespace/name` of the runs that were seen last under this uid. */
@@ -23,6 +26,7 @@ export const emptyLocalState = (): LocalState => ({
   sandboxes: new Map(),
   executions: new Map(),
   freshIntents: new Map(),
+  workflows: new Map(),
   failures: new Map(),
   uids: new Map(),
   stopping: false,
@@ -33,6 +37,7 @@ export function forget(local: LocalState, uid: string): void {
   local.sandboxes.delete(uid);
   local.executions.delete(uid);
   local.freshIntents.delete(uid);
+  local.workflows.delete(uid);
   local.failures.delete(uid);
 }
 

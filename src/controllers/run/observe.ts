@@ -1,5 +1,6 @@
 import { AGENT_RUNS, type AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
+import { isTerminal } from '../../crds/reasons.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import type { ExecutionState, Observed } from './decide.ts';
 import type { RunDeps } from './deps.ts';
@@ -23,10 +24,7 @@ export async function observe(
   const run = known ?? (await deps.kube.get(AGENT_RUNS, ref));
   if (run === undefined) return undefined;
   const uid = run.metadata.uid ?? '';
-  const workflow = await deps.workflow({
-    name: run.spec.workflowRef.name,
-    ...(ref.namespace === undefined ? {} : { namespace: ref.namespace }),
-  });
+  const workflow = await workflowOf(deps, local, run);
   const effective = effectiveRun(run, workflow);
   const holder = run.status?.holder;
   return {
@@ -46,6 +44,22 @@ export async function observe(
       ttlMs: effective.ttlMs,
     },
   };
+}
+
+async function workflowOf(
+  deps: RunDeps,
+  local: LocalState,
+  { metadata, spec, status }: AgentRun,
+): Promise<AgentWorkflow | undefined> {
+  const { uid = '', namespace } = metadata;
+  const present = await deps.workflow({
+    name: spec.workflowRef.name,
+    ...(namespace === undefined ? {} : { namespace }),
+  });
+  // What was begun with a workflow needs its token and its pool to the end, also when somebody deletes it meanwhile.
+  const isOurs = status?.holder?.replica === deps.holderName && !isTerminal(status.phase);
+  if (present !== undefined && isOurs) local.workflows.set(uid, present);
+  return present ?? local.workflows.get(uid);
 }
 
 function executionState(local: LocalState, run: AgentRun): ExecutionState {

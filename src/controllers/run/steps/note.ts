@@ -11,8 +11,8 @@ const FRESH_MS = 2_000;
 const STORE_PATIENCE_MS = 2 * 60_000;
 
 /**
- * The run's only POST. Its intent is in the status already, so a note may exist whose id was never recorded:
- * the bot's own notes are searched for this run's marker before anything is posted.
+ * The run's only POST, unless GitLab is away until the end (see updateNote). Its intent is in the status already, so
+ * a note may exist whose id was never recorded: the bot's own notes are searched for this run's marker first.
  */
 export async function postPlaceholder(context: StepContext): Promise<StepResult> {
   const { deps, run } = context;
