@@ -23,8 +23,8 @@ const EMAIL = 'models@key-project.iam.gserviceaccount.com';
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
 /**
- * Google's token endpoint and the metadata server of its machines. Checks the signed assertion of a service
- * account as the real one does. A stand-in for tests.
+ * Google's token endpoint (`/token`), its exchange for other identities (`/federated`) and the metadata server of
+ * its machines. Checks the signed assertion of a service account as the real one does. A stand-in for tests.
  */
 export async function startTokens({ lifetimeSeconds = 3600 } = {}): Promise<TokenServer> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
@@ -53,6 +53,11 @@ export async function startTokens({ lifetimeSeconds = 3600 } = {}): Promise<Toke
     if (failure !== undefined) return refuse(response, failure, 'injected fault');
     if (request.method === 'POST' && pathname === '/token') {
       const fault = faultInGrant(new URLSearchParams(body), publicKey);
+      return fault ? refuse(response, 400, fault) : give(response);
+    }
+    if (request.method === 'POST' && pathname === '/federated') {
+      const form = new URLSearchParams(body);
+      const fault = form.get('subject_token') === 'subject-token' ? undefined : 'unknown subject';
       return fault ? refuse(response, 400, fault) : give(response);
     }
     if (request.headers['metadata-flavor'] !== 'Google')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GoogleAuth } from 'google-auth-library';
 import { z } from 'zod';
-import { type HttpClient, HttpError } from '../../../http/client.ts';
+import type { HttpClient } from '../../../http/client.ts';
 import { ModelError } from '../port.ts';
 import { fetchThrough } from './google-fetch.ts';
 
@@ -135,20 +135,17 @@ function tokenError(error: unknown, account: string): ModelError {
     account === 'the credentials of the environment'
       ? 'Give the operator credentials (GOOGLE_APPLICATION_CREDENTIALS or workload identity), or name a key file with model.vertex.credentialsSecretRef.'
       : 'Check that the service account and its key still exist.';
+  // Without the cause: it holds the request, and that the assertion.
   return new ModelError(
     `Google Cloud gave no access token for ${account}: ${said.replace(/[.\s]+$/, '')}. ${advice}`,
-    {
-      retryable: isPassing(error, status),
-      ...(status !== undefined && { status }),
-      cause: error,
-    },
+    { retryable: isPassing(error, status), ...(status !== undefined && { status }) },
   );
 }
 
-/** A token server that is down or slow; a refused key or missing credentials stay as they are. */
+/** A token server that is down, slow or out of reach; a refused key or missing credentials stay as they are. */
 function isPassing(error: unknown, status: number | undefined): boolean {
   if (status !== undefined) return status === 429 || status >= 500;
-  return error instanceof Error && error.cause instanceof HttpError && error.cause.retryable;
+  return error instanceof Error && 'config' in error;
 }
 
 /** google-auth-library throws errors of its HTTP package, whose class it does not hand out. */

@@ -2,7 +2,8 @@ import { type HttpClient, HttpError } from '../../../http/client.ts';
 
 /**
  * `fetch` on the one HTTP client, for google-auth-library's token requests: they obey the same limits, address
- * policy and redaction as everything else. Covers what such requests use: a small body and a small answer.
+ * policy and redaction as everything else. Covers what such requests use: a small body and a small answer. The
+ * library's metadata and federation clients do not take it and ask by themselves.
  */
 export function fetchThrough(http: HttpClient): typeof fetch {
   return async (input, init) => {
