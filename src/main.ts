@@ -1,13 +1,17 @@
 #!/usr/bin/env node
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { runOperator } from './cli/operator.ts';
+import { addRunCommand } from './cli/run-command.ts';
 import { joinOperator } from './main/operator.ts';
+import { runProcess } from './main/run-process.ts';
 import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
 
 const env = process.env;
 const program = new Command('hummingbird')
   .description('Runs LLM agents on GitLab merge requests, in sandboxes without network or credentials')
-  .showHelpAfterError('(hummingbird operator --help says what there is)');
+  .showHelpAfterError('(hummingbird --help says what there is)')
+  // Before the commands, which take it over.
+  .exitOverride();
 
 program
   .command('operator')
@@ -120,10 +124,28 @@ function positive(text: string): number {
   return number;
 }
 
+addRunCommand(program, { config: env['CONFIG_PATH'] ?? 'hummingbird.yaml' }, async (settings, json) => {
+  const { stdout, stderr } = process;
+  process.exitCode = await runProcess(settings, json, { env, stdout, stderr, interrupt: interruption() });
+});
+
+/** The first signal asks, the second one ends the process: what it leaves behind ends by itself. */
+function interruption(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(130);
+      stop.abort(new Error(`interrupted by ${signal}`));
+    });
+  return stop.signal;
+}
+
 try {
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof Error)) throw error;
+  // Commander has said what is wrong, or shown its help.
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
   process.stderr.write(`hummingbird: ${error.message}\n`);
   process.exitCode = 1;
 }

@@ -23,10 +23,15 @@ export interface EarlierSession {
   readonly envelope: SessionEnvelope | undefined;
   readonly messages: readonly CanonicalMessage[];
   readonly etag: string;
+  /** As people read it; the new one goes below. */
+  readonly transcript: string | undefined;
 }
 
 /** Packing and unpacking at the ends of a run that somebody waits for. */
 const ARCHIVE_TIMEOUT_MS = 120_000;
+
+/** A longer one is not carried on: nobody reads it to its end. */
+const MAX_TRANSCRIPT_BYTES = 8 * 1024 * 1024;
 
 /** Throws SettingsError when the folder holds no session that can be read. */
 export async function readEarlierSession(store: ObjectStore, folder: string): Promise<EarlierSession> {
@@ -37,9 +42,10 @@ export async function readEarlierSession(store: ObjectStore, folder: string): Pr
   if (loaded === undefined)
     throw new SettingsError(`${folder} holds no context.json: name a folder that --save-session wrote`);
   const { read, etag } = loaded;
+  const transcript = await readTranscript(store);
   return read.kind === 'Canonical'
-    ? { envelope: read.envelope, messages: read.envelope.contents, etag }
-    : { envelope: undefined, messages: fromLegacyGemini(read.contents), etag };
+    ? { envelope: read.envelope, messages: read.envelope.contents, etag, transcript }
+    : { envelope: undefined, messages: fromLegacyGemini(read.contents), etag, transcript };
 }
 
 /** The earlier conversation and the reply, in the model's own form, whichever model had the conversation. */
@@ -86,6 +92,7 @@ export interface SessionRecord {
   /** Etag of the context that the conversation continues. */
   readonly ifMatch: string | undefined;
   readonly earlierUsage: SessionEnvelope['usage'] | undefined;
+  readonly earlierTranscript: string | undefined;
 }
 
 /** Saves the three files. Throws StoreError when the conversation itself cannot be written. */
@@ -120,9 +127,12 @@ export async function keepSession(
 }
 
 /** Also written after every iteration, for those who follow it. */
-export function transcriptOf({ id, run, model }: SessionRecord, entries: readonly TranscriptEntry[]): string {
+export function transcriptOf(
+  { id, run, model, earlierTranscript }: SessionRecord,
+  entries: readonly TranscriptEntry[],
+): string {
   const { project, iid, sha } = run.spec.mergeRequest;
-  return renderMarkdown(
+  const own = renderMarkdown(
     {
       title: `${run.spec.workflowRef.name} on ${project}!${iid}`,
       facts: { ...(sha === undefined ? {} : { commit: sha }), model: model.name, session: id },
@@ -130,6 +140,15 @@ export function transcriptOf({ id, run, model }: SessionRecord, entries: readonl
     },
     entries,
   );
+  return earlierTranscript === undefined ? own : `${earlierTranscript.trimEnd()}\n\n---\n\n${own}`;
+}
+
+async function readTranscript(store: ObjectStore): Promise<string | undefined> {
+  const stored = await store.get(sessionKey('any', 'transcript'));
+  if (stored === undefined || stored.bytes > MAX_TRANSCRIPT_BYTES) return undefined;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stored.body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function added(

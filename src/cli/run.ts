@@ -250,9 +250,13 @@ function endOf(
   };
 }
 
-function recordOf({ sessionId, run, model, earlier }: RunParts): SessionRecord {
-  const { etag, envelope } = earlier?.session ?? {};
-  return { id: sessionId, run, model, ifMatch: etag, earlierUsage: envelope?.usage };
+function recordOf({ sessionId, run, model, earlier, sessions }: RunParts): SessionRecord {
+  const { etag, envelope, transcript } = earlier?.session ?? {};
+  return {
+    ...{ id: sessionId, run, model, earlierUsage: envelope?.usage, earlierTranscript: transcript },
+    // Saved somewhere else it replaces nothing.
+    ifMatch: sessions === earlier?.store ? etag : undefined,
+  };
 }
 
 /** The commit stands in the status, as for a run that the operator has admitted. */

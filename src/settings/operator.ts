@@ -69,6 +69,15 @@ const Environment = z.object({
     }),
 });
 
+/** Keys that sign and verify markers alone, as `readOperatorSecrets` reads them. Throws SettingsError. */
+export function readMarkerKeys(
+  env: Readonly<Record<string, string | undefined>>,
+): OperatorSecrets['markerKeys'] {
+  const parsed = Environment.pick({ HUMMINGBIRD_MARKER_KEYS: true }).safeParse(env);
+  if (!parsed.success) throw new SettingsError(parsed.error.issues.map((issue) => issue.message).join('; '));
+  return parsed.data.HUMMINGBIRD_MARKER_KEYS;
+}
+
 /** Reads the secrets; throws one SettingsError that lists everything that is wrong. */
 export function readOperatorSecrets(env: Readonly<Record<string, string | undefined>>): OperatorSecrets {
   const parsed = Environment.safeParse(env);

@@ -1,0 +1,64 @@
+import { SettingsError } from './operator.ts';
+
+export const RUN_BACKENDS = ['podman', 'k8s', 'k8spool', 'kubevirt', 'kubevirtpool', 'none'] as const;
+
+/** What `hummingbird run` is told by its flags. */
+export interface RunSettings {
+  readonly event: string | undefined;
+  readonly eventFile: string | undefined;
+  readonly manifest: string | undefined;
+  readonly config: string;
+  readonly workflow: string | undefined;
+  readonly sandbox: (typeof RUN_BACKENDS)[number] | undefined;
+  readonly image: string | undefined;
+  readonly model: string | undefined;
+  readonly saveSession: string | undefined;
+  readonly resume: string | undefined;
+  readonly message: string | undefined;
+  readonly publish: 'none' | 'note';
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly namespace: string | undefined;
+  readonly pool: string | undefined;
+  readonly quiet: boolean;
+}
+
+/** Throws SettingsError for flags that do not go together. */
+export function checkRunSettings(settings: RunSettings): void {
+  const { event, eventFile, manifest, resume, message } = settings;
+  const causes = [event, eventFile, manifest].filter((cause) => cause !== undefined).length;
+  if (causes > 1) throw new SettingsError('give only one of --event, --event-file and -f');
+  if (causes === 0 && resume === undefined)
+    throw new SettingsError(
+      `say what to run on: --event '{"project": "group/app", "iid": 42}', --event-file FILE, -f agentrun.yaml, or --resume DIR --message TEXT`,
+    );
+  if (resume !== undefined && (message ?? '').trim() === '')
+    throw new SettingsError('--resume needs --message, the reply to the earlier conversation');
+}
+
+/** The backend that is used: the workflow's own word, else the flag, else what the cluster flags suggest. */
+export function backendOf(
+  settings: Pick<RunSettings, 'sandbox' | 'context' | 'kubeconfig'>,
+  wanted: RunSettings['sandbox'],
+): 'podman' | 'k8spool' | 'none' {
+  const inCluster = settings.context !== undefined || settings.kubeconfig !== undefined;
+  const backend = wanted ?? settings.sandbox ?? (inCluster ? 'k8spool' : 'podman');
+  switch (backend) {
+    case 'podman':
+    case 'none':
+      return backend;
+    case 'k8spool':
+      if (inCluster) return backend;
+      throw new SettingsError(
+        'sandbox k8spool needs --context or --kubeconfig: a cluster is never guessed; without one use --sandbox podman',
+      );
+    case 'k8s':
+    case 'kubevirt':
+    case 'kubevirtpool':
+      throw new SettingsError(
+        `sandbox ${backend} is not available in this version; use podman, k8spool or none`,
+      );
+    default:
+      return backend satisfies never;
+  }
+}
