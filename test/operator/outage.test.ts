@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { apply } from '../../hack/operator/install.ts';
+import { workflow } from '../../hack/operator/objects.ts';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
 import { sharedCluster } from '../cluster/shared.ts';
-import { aWorld, type World } from './world.ts';
+import { aWorld, PROJECT, type World } from './world.ts';
 
 const ANSWER = 'The cache is not emptied.';
 /** Of `BR-42`: what the model says at the end, and the argument of each of its calls. */
@@ -77,6 +79,26 @@ describe('a run when what it reports to is away or has its limits', () => {
     const run = await world.waitEnd('killed-late');
     expect(run.status).toMatchObject({ phase: 'Succeeded', holder: { epoch: 2 } });
     expect((await sessionOf(run)).status.workspace?.bytes).toBeGreaterThan(0);
+    expect(await world.podsOf(run)).toEqual([]);
+  });
+
+  it('tells the answer of a run whose workflow was deleted meanwhile, and gives its sandbox back', async () => {
+    const before = world.notes().length;
+    await apply(
+      world.cluster,
+      workflow(world.namespaces, {
+        name: 'short-lived',
+        project: PROJECT,
+        model: { name: 'test-script', baseURL: world.openai.url },
+      }),
+    );
+    world.openai.faults.push({ kind: 'Delay', ms: 3_000 });
+    await world.startRun('orphaned', { workflowRef: { name: 'short-lived' } });
+    await world.waitRun('orphaned', 'the loop', ({ status }) => status?.phase === 'Running');
+    await world.kubectl(['delete', 'agentworkflow', 'short-lived', '-n', world.namespaces.agents]);
+    const run = await world.waitEnd('orphaned');
+    expect(run.status?.phase).toBe('Succeeded');
+    expect(world.notes().slice(before)).toEqual([expect.stringContaining(ANSWER)]);
     expect(await world.podsOf(run)).toEqual([]);
   });
 
