@@ -9,7 +9,7 @@ import {
 } from './limits.ts';
 import type { LoopSink } from './loop-events.ts';
 import type { Contents, Model } from './models/port.ts';
-import { callCostUsd, MODEL_PRICES, type ModelPrice } from './pricing.ts';
+import { callCostUsd, listPrices, type ModelPrice } from './pricing.ts';
 import { type Redact, redactNothing } from './redaction.ts';
 import type { Outlook } from './stop-rules.ts';
 import type { ToolRegistry } from './tools/registry.ts';
@@ -27,6 +27,7 @@ export interface LoopOptions {
   readonly signal: AbortSignal;
   readonly clock?: Clock;
   readonly retry?: RetryPolicy;
+  /** Default: the list prices of the day the loop starts. */
   readonly prices?: readonly ModelPrice[];
   readonly sink?: LoopSink;
   /** Removes the process's secrets from tool results and texts before they are kept or sent. */
@@ -65,7 +66,8 @@ export interface Run {
 }
 
 export function startRun(options: LoopOptions): Run {
-  const { model, limits, prices = MODEL_PRICES } = options;
+  const { model, limits, clock = systemClock } = options;
+  const prices = options.prices ?? listPrices(clock.now());
   const state =
     options.resume === undefined ? newState(options, prices) : resumedState(model, options.resume);
   const emit = guarded(options.sink);
@@ -82,7 +84,7 @@ export function startRun(options: LoopOptions): Run {
     tools: options.tools,
     limits,
     signal: options.signal,
-    clock: options.clock ?? systemClock,
+    clock,
     retry: options.retry ?? MODEL_RETRY,
     prices,
     redact: options.redact ?? redactNothing,

@@ -1,62 +1,74 @@
 import type { Usage } from './models/port.ts';
+import { MODEL_PRICES } from './price-list.ts';
 
-/** List price in USD per million tokens. */
-export interface ModelPrice {
-  /** Model name without its date, `@version` or `-preview` ending. */
-  readonly prefix: string;
+/** USD per million tokens. */
+export interface Rates {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Calls with more input than this are billed by another table, so their cost is unknown here. */
-  readonly upToInputTokens?: number;
 }
 
-/** Providers' public price lists, standard tier, five-minute cache writes; last looked at in November 2026. */
-export const MODEL_PRICES: readonly ModelPrice[] = [
-  gemini('gemini-3.1-pro', 2, 12, 0.2, 200_000),
-  gemini('gemini-3-pro', 2, 12, 0.2, 200_000),
-  gemini('gemini-3-flash', 0.5, 3, 0.05),
-  gemini('gemini-2.5-pro', 1.25, 10, 0.125, 200_000),
-  gemini('gemini-2.5-flash', 0.3, 2.5, 0.03),
-  gemini('gemini-2.5-flash-lite', 0.1, 0.4, 0.01),
-  { ...claude('claude-opus-5-5', 4, 20), cacheRead: 0.2 },
-  claude('claude-opus-5', 5, 25),
-  claude('claude-opus-4-8', 5, 25),
-  claude('claude-opus-4-7', 5, 25),
-  claude('claude-opus-4-6', 5, 25),
-  claude('claude-opus-4-5', 5, 25),
-  claude('claude-opus-4-1', 15, 75),
-  claude('claude-opus-4', 15, 75),
-  { ...claude('claude-sonnet-5-5', 2, 10), cacheRead: 0.1 },
-  claude('claude-sonnet-5', 2, 10),
-  claude('claude-sonnet-4-6', 3, 15),
-  claude('claude-sonnet-4-5', 3, 15),
-  claude('claude-sonnet-4', 3, 15),
-  { ...claude('claude-haiku-5-5', 0.1, 0.5), upToInputTokens: 100_000 },
-  claude('claude-haiku-4-5', 1, 5),
-];
+export interface ModelPrice extends Rates {
+  /** Model name without its date, `@version` or `-preview` ending. */
+  readonly prefix: string;
+  /** Of all tokens of a call that has more input than this. */
+  readonly longContext?: Rates & { readonly overInputTokens: number };
+  /** First day (UTC, ISO) of these rates; absent: always so far. */
+  readonly since?: string;
+  /** First day on which they hold no more. */
+  readonly until?: string;
+  /** By how much Vertex AI's locations other than `global` cost more, e.g. 1.1. */
+  readonly regionalFactor?: number;
+}
+
+/** List prices at a time (milliseconds since the epoch), and at a place of Vertex AI where it matters. */
+export function listPrices(at: number, location = 'global'): readonly ModelPrice[] {
+  const today = new Date(at).toISOString();
+  return MODEL_PRICES.filter(
+    ({ since, until }) => (since === undefined || since <= today) && (until === undefined || today < until),
+  ).map((price) => (location === 'global' ? price : regionalPrice(price)));
+}
+
+function regionalPrice(price: ModelPrice): ModelPrice {
+  const { regionalFactor: factor = 1, longContext } = price;
+  return {
+    ...price,
+    ...scaled(price, factor),
+    ...(longContext && { longContext: { ...longContext, ...scaled(longContext, factor) } }),
+  };
+}
+
+function scaled({ input, output, cacheRead, cacheWrite }: Rates, factor: number): Rates {
+  return {
+    input: input * factor,
+    output: output * factor,
+    cacheRead: cacheRead * factor,
+    cacheWrite: cacheWrite * factor,
+  };
+}
 
 /**
- * Cost of one call in USD, or undefined when the model (or a call of this size) has no known price. Never 0 for
- * "unknown": a budget must not read a missing price as a free model.
+ * Cost of one call in USD, or undefined when the model has no known price. Never 0 for "unknown": a budget must
+ * not read a missing price as a free model.
  */
-export function callCostUsd(model: string, usage: Usage, prices = MODEL_PRICES): number | undefined {
+export function callCostUsd(model: string, usage: Usage, prices: readonly ModelPrice[]): number | undefined {
   const price = priceOf(model, prices);
   if (price === undefined) return undefined;
-  if (price.upToInputTokens !== undefined && usage.inputTokens > price.upToInputTokens) return undefined;
+  const { longContext } = price;
+  const rates = longContext && usage.inputTokens > longContext.overInputTokens ? longContext : price;
   const uncached = Math.max(0, usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens);
   return (
-    (uncached * price.input +
-      usage.cacheReadTokens * price.cacheRead +
-      usage.cacheWriteTokens * price.cacheWrite +
-      usage.outputTokens * price.output) /
+    (uncached * rates.input +
+      usage.cacheReadTokens * rates.cacheRead +
+      usage.cacheWriteTokens * rates.cacheWrite +
+      usage.outputTokens * rates.output) /
     1_000_000
   );
 }
 
-/** The longest prefix wins; undefined when none fits. */
-export function priceOf(model: string, prices = MODEL_PRICES): ModelPrice | undefined {
+/** The longest prefix wins, of equals the first; undefined when none fits. */
+export function priceOf(model: string, prices: readonly ModelPrice[]): ModelPrice | undefined {
   return prices
     .filter(
       (price) => model.startsWith(price.prefix) && VERSION_ENDING.test(model.slice(price.prefix.length)),
@@ -66,20 +78,3 @@ export function priceOf(model: string, prices = MODEL_PRICES): ModelPrice | unde
 
 /** What may follow a prefix. Anything else (`-lite`, `-9`) names another model, whose price is not known. */
 const VERSION_ENDING = /^(?:$|[@:].*$|-(?:\d{3,8}|\d{4}-\d\d-\d\d|preview|latest|exp)(?:[-@:].*)?$)/;
-
-/** Gemini bills no cache writes: implicit caching only. */
-function gemini(
-  prefix: string,
-  input: number,
-  output: number,
-  cacheRead: number,
-  upToInputTokens?: number,
-): ModelPrice {
-  const price = { prefix, input, output, cacheRead, cacheWrite: 0 };
-  return upToInputTokens === undefined ? price : { ...price, upToInputTokens };
-}
-
-/** Claude: reads at a tenth of the input's price unless listed otherwise, writes at 1.25 of it. */
-function claude(prefix: string, input: number, output: number): ModelPrice {
-  return { prefix, input, output, cacheRead: input / 10, cacheWrite: input * 1.25 };
-}

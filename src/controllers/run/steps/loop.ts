@@ -1,6 +1,7 @@
 import { runLoop } from '../../../agent/loop.ts';
 import type { LoopEvent } from '../../../agent/loop-events.ts';
 import type { Model } from '../../../agent/models/port.ts';
+import type { ModelPrice } from '../../../agent/pricing.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
 import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
@@ -10,6 +11,7 @@ import type { Sandbox } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { Execution } from '../execution.ts';
 import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
+import { pricesOf } from '../prices.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
 import { requestOf } from './sandbox.ts';
@@ -54,6 +56,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
     workToEnd(context, {
       model: model.value,
       prompt: prompt.value,
+      prices: pricesOf(workflow.spec.model, deps.clock.now().getTime()),
       registry,
       resume: resume?.state,
       signal,
@@ -121,6 +124,7 @@ export async function takeResult(context: StepContext): Promise<StepResult> {
 interface LoopInput {
   readonly model: Model;
   readonly prompt: string;
+  readonly prices: readonly ModelPrice[];
   readonly registry: ToolRegistry;
   readonly resume: unknown;
   readonly signal: AbortSignal;
@@ -167,6 +171,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
     },
     signal: input.signal,
     redact: deps.redact,
+    prices: input.prices,
     sink: (event) => tell(context, event),
     ...(input.resume === undefined ? {} : { resume: input.resume }),
     checkpoint: async (state) => {
