@@ -1,4 +1,5 @@
 import {
+  Jobs,
   MergeRequestDiscussions,
   MergeRequestNotes,
   MergeRequests,
@@ -38,6 +39,7 @@ export interface GitLabResources {
   readonly mergeRequests: MergeRequests;
   readonly discussions: MergeRequestDiscussions;
   readonly notes: MergeRequestNotes;
+  readonly jobs: Jobs;
 }
 
 export function createGitLabApi({ http, baseUrl, token }: GitLabApiOptions): GitLabApi {
@@ -61,6 +63,7 @@ export function createGitLabApi({ http, baseUrl, token }: GitLabApiOptions): Git
         mergeRequests: new MergeRequests(options),
         discussions: new MergeRequestDiscussions(options),
         notes: new MergeRequestNotes(options),
+        jobs: new Jobs(options),
       };
     },
     pages: (path, query, signal) =>

@@ -45,6 +45,9 @@ export function joinGitLab(parts: {
         if (token.kind === 'Invalid') throw new Error(token.message);
         return token.value;
       },
+      async allowedProjects(ref) {
+        return (await parts.workflow(ref))?.spec.dataSources.gitlab?.allowedProjects ?? [];
+      },
     }),
   };
 }

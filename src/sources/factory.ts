@@ -14,6 +14,11 @@ export interface SourceFactoryOptions {
     workflow: { readonly namespace: string; readonly name: string },
     project: string,
   ) => Promise<ToolToken | undefined>;
+  /** Projects that the workflow lets its runs read besides their own merge request. Left out: none. */
+  readonly allowedProjects?: (workflow: {
+    readonly namespace: string;
+    readonly name: string;
+  }) => Promise<readonly string[]>;
 }
 
 export function createSourceFactory(options: SourceFactoryOptions): SourceFactory {
@@ -21,7 +26,9 @@ export function createSourceFactory(options: SourceFactoryOptions): SourceFactor
     async toolsFor({ workflow, scope }) {
       const token = await options.gitlabToken(workflow, scope.project);
       if (token === undefined) return [];
-      return gitlabTools({ http: options.http, baseUrl: options.gitlabUrl, token }, scope);
+      const allowedProjects = (await options.allowedProjects?.(workflow)) ?? scope.allowedProjects ?? [];
+      const source = { http: options.http, baseUrl: options.gitlabUrl, token };
+      return gitlabTools(source, { ...scope, allowedProjects });
     },
   };
 }

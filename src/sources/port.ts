@@ -5,6 +5,8 @@ export interface SourceScope {
   readonly project: string;
   readonly iid: number;
   readonly sha: string;
+  /** Full paths whose merge requests, commits and jobs may all be read; default none. */
+  readonly allowedProjects?: readonly string[];
 }
 
 /** Builds the tools of the data sources that a workflow declares, with tool-tier credentials inside. */

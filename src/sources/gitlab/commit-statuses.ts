@@ -4,7 +4,7 @@ import { HttpError } from '../../http/client.ts';
 import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
 import type { SourceScope } from '../port.ts';
 import { gitlabTool } from './gitlab-tool.ts';
-import { outOfScope, project, sha } from './scope.ts';
+import { fullSha, outOfScope, project, sha } from './scope.ts';
 
 export function commitStatuses(api: GitLabApi, scope: SourceScope): Tool {
   return gitlabTool({
@@ -16,7 +16,7 @@ export function commitStatuses(api: GitLabApi, scope: SourceScope): Tool {
     async run(args, { signal }) {
       const refusal = outOfScope(scope, args);
       if (refusal !== undefined) return { kind: 'Error', message: refusal };
-      const path = `projects/${projectPath(args.project)}/repository/commits/${scope.sha}/statuses`;
+      const path = `projects/${projectPath(args.project)}/repository/commits/${fullSha(scope, args)}/statuses`;
       return streamed(api.pages(path, {}, signal));
     },
   });

@@ -3,7 +3,7 @@ import type { Tool } from '../../agent/tools/port.ts';
 import type { GitLabApi } from '../../http/gitlab.ts';
 import type { SourceScope } from '../port.ts';
 import { gitlabTool } from './gitlab-tool.ts';
-import { iid, outOfScope, project } from './scope.ts';
+import { iid, isOwnMergeRequest, outOfScope, project } from './scope.ts';
 
 /** GitLab allows a million characters; the rest of the answer is small. */
 const MAX_DESCRIPTION = 8_000;
@@ -43,7 +43,11 @@ export function mrDetails(api: GitLabApi, scope: SourceScope): Tool {
       );
       return {
         kind: 'Json',
-        value: { ...found, ...cut(found.description ?? ''), note: movedOn(scope, found.sha) },
+        value: {
+          ...found,
+          ...cut(found.description ?? ''),
+          note: isOwnMergeRequest(scope, args) ? movedOn(scope, found.sha) : undefined,
+        },
       };
     },
   });

@@ -4,7 +4,7 @@ import { HttpError } from '../../http/client.ts';
 import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
 import type { SourceScope } from '../port.ts';
 import { gitlabTool } from './gitlab-tool.ts';
-import { iid, outOfScope, project } from './scope.ts';
+import { iid, isOwnMergeRequest, outOfScope, project } from './scope.ts';
 
 const Change = z.object({
   old_path: z.string(),
@@ -36,10 +36,14 @@ export function mrDiff(api: GitLabApi, scope: SourceScope): Tool {
       const refusal = outOfScope(scope, args);
       if (refusal !== undefined) return { kind: 'Error', message: refusal };
       const found = MergeRequest.parse(
-        await api.resources(signal).mergeRequests.show(scope.project, scope.iid),
+        await api.resources(signal).mergeRequests.show(args.project, args.iid),
       );
-      const changes = await read(api, scope, signal);
-      return { kind: 'Json', value: { ...summary(found, changes, scope), files: changes.files.map(file) } };
+      const changes = await read(api, args, signal);
+      const expectedSha = isOwnMergeRequest(scope, args) ? scope.sha : undefined;
+      return {
+        kind: 'Json',
+        value: { ...summary(found, changes, expectedSha), files: changes.files.map(file) },
+      };
     },
   });
 }
@@ -54,10 +58,14 @@ interface Changes {
 }
 
 /** What came before a failure is worth more than the failure. */
-async function read(api: GitLabApi, scope: SourceScope, signal: AbortSignal): Promise<Changes> {
+async function read(
+  api: GitLabApi,
+  { project, iid }: { readonly project: string; readonly iid: number },
+  signal: AbortSignal,
+): Promise<Changes> {
   const files: Change[] = [];
   let length = 0;
-  const path = `projects/${projectPath(scope.project)}/merge_requests/${scope.iid}/diffs`;
+  const path = `projects/${projectPath(project)}/merge_requests/${iid}/diffs`;
   try {
     for await (const rows of api.pages(path, {}, signal)) {
       for (const row of rows) {
@@ -78,18 +86,18 @@ async function read(api: GitLabApi, scope: SourceScope, signal: AbortSignal): Pr
  * The count of the merge request is what tells: it ends in `+` when GitLab stopped counting. No flag of the
  * lists is relied on, since its absence proves nothing.
  */
-function summary(found: MergeRequest, { files, cut }: Changes, scope: SourceScope) {
+function summary(found: MergeRequest, { files, cut }: Changes, expectedSha: string | undefined) {
   const count = found.changes_count ?? String(files.length);
   const partial = cut !== undefined || count !== String(files.length) || files.length >= GITLAB_MAX_FILES;
   const omitted = files.filter((change) => omission(change) !== undefined).length;
-  const moved = found.sha !== null && found.sha !== scope.sha;
+  const moved = expectedSha !== undefined && found.sha !== null && found.sha !== expectedSha;
   const warnings = [
     ...(partial
       ? [`The list of files is incomplete: ${files.length} are shown, the merge request has more.`]
       : []),
     ...(cut === undefined ? [] : [`Reading ended early: ${cut}.`]),
     ...(omitted > 0 ? [`GitLab left out the diffs of ${omitted} files (diff_omitted says why).`] : []),
-    ...(moved ? [`These are the changes at ${found.sha}; this run is about ${scope.sha}.`] : []),
+    ...(moved ? [`These are the changes at ${found.sha}; this run is about ${expectedSha}.`] : []),
   ];
   return { complete: !partial && omitted === 0, warnings, ...(partial ? {} : { file_count: files.length }) };
 }

@@ -25,8 +25,9 @@ afterEach(async () => {
 
 const scope = () => ({ project: 'group/app', iid: 1, sha: scene.mergeRequest.sha });
 
-function toolsWith(token: string): ReadonlyMap<string, Tool> {
-  const made = gitlabTools({ http, baseUrl: scene.gitlab.url, token: toolToken(token) }, scope());
+function toolsWith(token: string, allowedProjects: readonly string[] = []): ReadonlyMap<string, Tool> {
+  const source = { http, baseUrl: scene.gitlab.url, token: toolToken(token) };
+  const made = gitlabTools(source, { ...scope(), allowedProjects });
   return new Map(made.map((tool) => [tool.definition.name, tool]));
 }
 
@@ -95,6 +96,86 @@ describe('scope', () => {
     });
     const output = await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id });
     expect(output).toMatchObject({ kind: 'Error', message: expect.stringContaining('answered 404') });
+  });
+
+  test('a job of another merge request of the project is refused, with what is allowed', async () => {
+    const other = scene.state.pipeline(scene.project, { user: scene.users.ada, ref: 'main' });
+    const job = scene.state.job(other, { name: 'deploy', trace: 'secret' });
+    const output = await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id });
+    expect(output).toMatchObject({
+      kind: 'Error',
+      message: expect.stringMatching(
+        /^Not allowed: job \d+, which ran on main\. This run reads project "group/,
+      ),
+    });
+    expect(scene.gitlab.requests.some(({ path }) => path.includes('trace'))).toBe(false);
+  });
+
+  test.each(['refs/merge-requests/1/merge', 'refs/merge-requests/1/train'])(
+    'a job of a pipeline on %s belongs to the merge request, whatever its commit',
+    async (ref) => {
+      const merged = scene.state.pipeline(scene.project, { user: scene.users.ada, ref, sha: 'c'.repeat(40) });
+      const job = scene.state.job(merged, { name: 'unit', trace: 'failed\n' });
+      expect(await text(await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id }))).toBe(
+        'failed\n',
+      );
+    },
+  );
+
+  test('the pipelines of merge request 10 are not those of merge request 1', async () => {
+    const other = scene.state.pipeline(scene.project, {
+      user: scene.users.ada,
+      ref: 'refs/merge-requests/10/head',
+      sha: 'c'.repeat(40),
+    });
+    const job = scene.state.job(other, { name: 'unit', trace: 'secret' });
+    expect(await call('gitlab_get_job_log', { project: 'group/app', job_id: job.id })).toMatchObject({
+      kind: 'Error',
+    });
+  });
+
+  describe('with a project that the workflow allows', () => {
+    let other: ReturnType<typeof scene.state.project>;
+    let theirs: ReturnType<typeof scene.state.mergeRequest>;
+    beforeEach(() => {
+      other = scene.state.project({ path: 'group/other' });
+      const both = scene.state.user({ username: 'both' });
+      for (const project of [scene.project, other]) scene.state.member(project, both, 30);
+      theirs = scene.state.mergeRequest(other, { author: both, title: 'Theirs' });
+      theirs.diffs = [scene.state.diff({ newPath: 'their.ts', diff: '+x\n' })];
+      tools = toolsWith(scene.state.token({ user: both, scopes: ['read_api'] }), ['Group/Other']);
+    });
+
+    test('its merge requests, diffs, statuses and job logs can be read, none called moved', async () => {
+      const pipeline = scene.state.pipeline(other, { user: scene.users.ada, mergeRequest: theirs });
+      const job = scene.state.job(pipeline, { name: 'unit', trace: 'their log\n' });
+      const its = { project: 'group/other', iid: theirs.iid };
+      const details = await call('gitlab_get_mr_details', its);
+      expect(details).toMatchObject({ value: { title: 'Theirs' } });
+      expect(details).toHaveProperty('value.note', undefined);
+      expect(await call('gitlab_get_mr_diff', its)).toMatchObject({
+        value: { warnings: [], files: [{ path: 'their.ts' }] },
+      });
+      const statuses = await call('gitlab_get_commit_statuses', { project: 'group/other', sha: theirs.sha });
+      expect(await text(statuses)).toContain(`/-/jobs/${job.id}`);
+      expect(await text(await call('gitlab_get_job_log', { project: 'group/other', job_id: job.id }))).toBe(
+        'their log\n',
+      );
+    });
+
+    test('a refusal names it among what is allowed', async () => {
+      expect(await call('gitlab_get_mr_details', { project: 'group/third', iid: 1 })).toMatchObject({
+        kind: 'Error',
+        message: expect.stringMatching(/sha "[0-9a-f]+", and anything in "Group\/Other"\.$/),
+      });
+    });
+
+    test('it opens nothing else in the project of the run', async () => {
+      expect(await call('gitlab_get_mr_diff', { project: 'group/app', iid: 2 })).toMatchObject({
+        kind: 'Error',
+        message: expect.stringContaining('Not allowed: merge request 2.'),
+      });
+    });
   });
 
   test("an abbreviated SHA of the run's commit is that commit", async () => {
@@ -347,6 +428,23 @@ describe('factory', () => {
     expect(asked).toEqual(['ns/wf group/app']);
     await made[0]?.run(at, { signal: AbortSignal.timeout(5_000) });
     expect(scene.gitlab.requests.map(({ token }) => token)).toEqual([reader.token]);
+  });
+
+  test('the projects that a workflow allows are in the scope of its tools', async () => {
+    const asked: unknown[] = [];
+    const made = await createSourceFactory({
+      http,
+      gitlabUrl: scene.gitlab.url,
+      gitlabToken: async () => toolToken(reader.token),
+      allowedProjects: async (workflow) => {
+        asked.push(workflow);
+        return ['group/lib'];
+      },
+    }).toolsFor({ workflow: { namespace: 'ns', name: 'wf' }, scope: scope() });
+    expect(asked).toEqual([{ namespace: 'ns', name: 'wf' }]);
+    expect(
+      await made[0]?.run({ project: 'a/b', iid: 1 }, { signal: AbortSignal.timeout(5_000) }),
+    ).toMatchObject({ message: expect.stringContaining('anything in "group/lib"') });
   });
 
   test('a workflow without a GitLab source has no GitLab tools', async () => {
