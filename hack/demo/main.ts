@@ -145,8 +145,17 @@ async function startOperator(cluster: DemoCluster, scene: DemoScene, aws: DemoAw
       await rm(folder, { recursive: true, force: true });
     },
   });
+  // While the operator runs: it is the one that takes their finalizers off.
+  cleanups.push({ what: 'runs and sessions', run: () => deleteRuns(cluster) });
   await operator.waitReady();
   return operator;
+}
+
+async function deleteRuns(cluster: DemoCluster): Promise<void> {
+  await cluster.kubectl([
+    ...['delete', 'agentruns,agentsessions', '--all', '-n', namespaces.agents],
+    ...['--timeout=30s', '--ignore-not-found'],
+  ]);
 }
 
 async function waitReady(cluster: DemoCluster): Promise<void> {
