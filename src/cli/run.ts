@@ -1,5 +1,6 @@
 import { type LoopResult, runLoop } from '../agent/loop.ts';
 import type { Model, Usage } from '../agent/models/port.ts';
+import type { ModelPrice } from '../agent/pricing.ts';
 import { systemPrompt } from '../agent/prompts.ts';
 import type { Tool } from '../agent/tools/port.ts';
 import { createRegistry } from '../agent/tools/registry.ts';
@@ -31,6 +32,8 @@ export interface RunParts {
   readonly run: AgentRun;
   readonly effective: EffectiveRun;
   readonly model: Model;
+  /** Default: list prices. */
+  readonly prices?: readonly ModelPrice[];
   readonly prompt: string;
   readonly tools: readonly Tool[];
   /** A new sandbox, ready for commands; asked again when one is lost. Undefined: the run has none. */
@@ -146,6 +149,7 @@ async function work(parts: RunParts, boxes: Boxes, interrupt: AbortSignal): Prom
     },
     signal,
     redact,
+    ...(parts.prices && { prices: parts.prices }),
     sink: progress.event,
     checkpoint: async ({ transcript }) => follow(parts, transcript),
     ...(notice === undefined ? {} : { notice }),

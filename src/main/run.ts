@@ -10,6 +10,7 @@ import { type RunWish, readEvent, readManifest } from '../cli/run-event.ts';
 import { runNote } from '../cli/run-note.ts';
 import { readEarlierSession } from '../cli/run-session.ts';
 import { effectiveRun } from '../controllers/run/effective.ts';
+import { pricesOf } from '../controllers/run/prices.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import { API_VERSION } from '../crds/meta.ts';
@@ -100,6 +101,7 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
     });
     const parts: RunParts = {
       ...{ run, effective, model, sessionId, progress },
+      prices: pricesOf(workflow.spec.model, systemClock.now().getTime()),
       prompt: granted(await references.prompt(workflow)),
       tools: await createSourceFactory({
         http,
