@@ -3,7 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startCluster } from '../cluster/cluster.ts';
-import type { Kubectl } from '../operator/install.ts';
+import { DEFAULT_NAMESPACES, type Kubectl } from '../operator/install.ts';
 
 /** What the demo needs of a cluster, its own or the user's. */
 export interface DemoCluster extends Kubectl {
@@ -38,6 +38,12 @@ export async function existingCluster(context: string, image: string): Promise<D
   await kubectl(['version', '--request-timeout=10s']).catch((error: unknown) => {
     throw new Error(`context ${context} does not answer: ${error instanceof Error ? error.message : error}`);
   });
+  const names = Object.values(DEFAULT_NAMESPACES);
+  const taken = (await kubectl(['get', 'namespaces', ...names, '--ignore-not-found', '-o', 'name'])).trim();
+  if (taken !== '')
+    throw new Error(
+      `context ${context} has ${taken.replaceAll('\n', ' and ')} already. The demo makes and, at its end, deletes the namespaces ${names.join(' and ')}: remove them when nobody needs them, or choose another cluster`,
+    );
   return {
     image,
     howToUse: `kubectl config use-context ${context}`,
