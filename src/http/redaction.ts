@@ -1,4 +1,6 @@
-/** Removes secrets from text that leaves the process: logs, errors, status, Events. */
+import { redactFormats } from './secret-formats.ts';
+
+/** Removes secrets from text that leaves the process: known values, credential headers, and what looks like a key. */
 export interface Redactor {
   redact(text: string): string;
   /** Values seen from now on are removed too; short ones (under 6 characters) are ignored, they match prose. */
@@ -34,7 +36,7 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
       for (const value of [...values].sort((a, b) => b.length - a.length)) {
         clean = clean.replaceAll(value, SHOWN);
       }
-      return clean
+      return redactFormats(clean)
         .replace(
           CREDENTIAL_HEADERS,
           (_all, name: string, separator: string, scheme?: string) =>

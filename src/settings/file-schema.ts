@@ -23,6 +23,7 @@ const globs = z.array(glob).max(32);
 const modelMap = z.strictObject({
   name: z.string().min(1),
   provider: z.enum(['Gemini', 'GeminiVertex', 'AnthropicVertex', 'OpenAICompatible']).optional(),
+  /** Of an OpenAI-compatible endpoint up to and with /v1; of a gateway in front of Google's without a path. */
   base_url: httpUrl.optional(),
   api_key_env: envName.optional(),
   vertex_project: z.string().min(1).optional(),

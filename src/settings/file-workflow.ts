@@ -141,12 +141,12 @@ function modelOf(
             ? 'Gemini'
             : 'GeminiVertex');
   const { name, base_url: baseURL } = model;
-  if (provider === 'Gemini') return { name, provider, apiKeySecretRef: secret(keyVariable) };
+  if (provider === 'Gemini') return { name, provider, baseURL, apiKeySecretRef: secret(keyVariable) };
   if (provider === 'OpenAICompatible')
     return { name, provider, baseURL, apiKeySecretRef: secret(model.api_key_env) };
   const project = model.vertex_project ?? env['GOOGLE_CLOUD_PROJECT'];
   const location = model.vertex_location ?? env['GOOGLE_CLOUD_LOCATION'];
-  return { name, provider, vertex: { project, location } };
+  return { name, provider, baseURL, vertex: { project, location } };
 }
 
 /** Backends that the operator's shape has no word for are `none` there: the backend is beside it. */
