@@ -101,15 +101,28 @@ test('BR-34: a command that takes too long is answered with what it printed, and
 test('10 GiB of output raise the operator’s memory by at most 32 MiB', async () => {
   let result: unknown;
   await exec('true');
+  const roomy = createRegistry({ sandbox, tools: [], maxFileBytes: 16 * 1024 * MIB });
   // A hole in the file stands for the bytes: the disk has no room for them, the reader cannot tell.
   const growth = await memoryGrowth(async () => {
-    ({ result } = await exec('truncate -s 10G /dev/stdout'));
+    ({ result } = await exec('truncate -s 10G /dev/stdout', roomy));
   });
   expect(result).toMatchObject({ exit_code: 0, stdout_bytes: 10 * 1024 * MIB, stdout_truncated: true });
   expect(result).not.toHaveProperty('stdout_lines');
   console.log(`10 GiB of output: +${(growth / MIB).toFixed(1)} MiB`);
   expect(growth).toBeLessThan(32 * MIB);
   await exec('rm -rf _out');
+});
+
+test('output without an end is cut before it fills the disk, and the sandbox stays', async () => {
+  const { result, outcome } = await exec('yes; echo after >&2');
+  expect(outcome).toBe('Ok');
+  expect(result).toMatchObject({
+    exit_code: 0,
+    stdout_bytes: 512 * MIB,
+    stderr: expect.stringMatching(/after\n$/),
+    output_cut: expect.stringMatching(/^stdout reached 512 MiB/),
+  });
+  expect((await exec('rm -r _out; echo on')).result).toMatchObject({ stdout: 'on\n' });
 });
 
 test('a tool’s stream of 200 MB goes to a file in constant memory', async () => {

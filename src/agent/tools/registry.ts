@@ -45,6 +45,8 @@ export interface RegistryOptions {
   readonly spillCounter?: SpillCounter;
   readonly redact?: Redact;
   readonly execTimeoutMs?: number;
+  /** Of any file that a command writes, its output included; a multiple of 512. */
+  readonly maxFileBytes?: number;
   /** Called once per lost sandbox. A new, started one, or undefined: then the run goes on without. */
   readonly replaceSandbox?: (lost: Sandbox, signal: AbortSignal) => Promise<Sandbox | undefined>;
   readonly nonce?: () => string;
@@ -82,8 +84,12 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
     if (args === undefined) return { error: notAnObject(call) };
     if (used && call.name === 'sandbox_exec') {
       return withArguments(call, sandboxExecParameters.parse(args), async ({ command }) => {
-        const timeout = options.execTimeoutMs === undefined ? {} : { timeoutMs: options.execTimeoutMs };
-        const ran = await sandboxExec(command, { sandbox: used, counter, redact, signal, nonce, ...timeout });
+        const { execTimeoutMs: timeoutMs, maxFileBytes } = options;
+        const ran = await sandboxExec(command, {
+          ...{ sandbox: used, counter, redact, signal, nonce },
+          ...(timeoutMs !== undefined && { timeoutMs }),
+          ...(maxFileBytes !== undefined && { maxFileBytes }),
+        });
         return ran.result;
       });
     }

@@ -11,6 +11,15 @@ export const MAX_INLINE_COMMAND_BYTES = 2 * 1024;
 /** Lines of a larger file are not counted: reading it again would take longer than is left of the command's time. */
 const MAX_COUNTED_BYTES = 256 * 1024 * 1024;
 
+/**
+ * No file that a command writes grows beyond this, its outputs included. A sandbox has some 2 GiB of disk, and a
+ * pod that uses more is evicted with everything in it: both outputs of a runaway command leave half of that.
+ */
+export const MAX_FILE_BYTES = 512 * 1024 * 1024;
+
+/** What `ulimit -f` counts in, in every POSIX shell. */
+const ULIMIT_BLOCK_BYTES = 512;
+
 export interface CapturedStream {
   readonly bytes: number;
   /** Undefined when not counted: for inline streams, and for those over MAX_COUNTED_BYTES. */
@@ -35,21 +44,26 @@ export interface CaptureFiles {
   readonly nonce: string;
   readonly stdoutFile: string;
   readonly stderrFile: string;
+  /** A multiple of 512; see MAX_FILE_BYTES. */
+  readonly maxFileBytes: number;
 }
 
 /**
  * Runs the model's command with both outputs going to files in the sandbox, then reports sizes and previews in
  * one small frame on stdout. So the operator's memory does not depend on what a command prints. Files rather
- * than pipes: a background process that keeps its output open does not hold up the answer.
+ * than pipes: a background process that keeps its output open does not hold up the answer. A process that writes
+ * beyond the largest size is killed by the kernel (SIGXFSZ, status 153); its shell goes on.
  */
 export function captureScript(command: string, files: CaptureFiles): { script: string; stdin?: Uint8Array } {
   const long = Buffer.byteLength(command) > MAX_INLINE_COMMAND_BYTES;
   const commandFile = `${SPILL_DIR}/.command-${files.nonce}`;
   const run = long ? `sh ${quote(commandFile)}` : `sh -c ${quote(command)}`;
+  const limit = `ulimit -f ${Math.floor(files.maxFileBytes / ULIMIT_BLOCK_BYTES)}`;
   const script = [
     `mkdir -p ${quote(SPILL_DIR)} && cd ${quote(SCRATCH)} || exit 125`,
     ...(long ? [`cat > ${quote(commandFile)} || exit 125`] : []),
-    `${run} >${quote(files.stdoutFile)} 2>${quote(files.stderrFile)} </dev/null`,
+    // A shell that may not set the limit already has a lower one.
+    `(${limit} 2>/dev/null; exec ${run}) >${quote(files.stdoutFile)} 2>${quote(files.stderrFile)} </dev/null`,
     'status=$?',
     ...(long ? [`rm -f ${quote(commandFile)}`] : []),
     reportScript(files),
@@ -58,7 +72,7 @@ export function captureScript(command: string, files: CaptureFiles): { script: s
 }
 
 /** The report alone, for what a command had written when its time was up. */
-export function reportScript({ nonce, stdoutFile, stderrFile }: CaptureFiles): string {
+export function reportScript({ nonce, stdoutFile, stderrFile }: Omit<CaptureFiles, 'maxFileBytes'>): string {
   const window = { head: HEAD_BYTES + CUT_MARGIN_BYTES, tail: TAIL_BYTES + CUT_MARGIN_BYTES };
   return `encode() { base64 | tr -d '\\n'; echo; }
 report() {

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LocalSandbox, startLocalSandbox } from '../../../test/fakes/local-sandbox.ts';
 import { SCRATCH } from '../../sandbox/port.ts';
 import { redactNothing } from '../redaction.ts';
@@ -149,13 +149,56 @@ test('the frame is read strictly', () => {
 test('the wrapper works with the tools of busybox', async ({ skip }) => {
   const installed = await sandbox.exec('mkdir bin && busybox --install -s bin');
   skip(installed.kind === 'Exited' && installed.exitCode !== 0, 'no busybox on this machine');
-  const files = { nonce: 'n', stdoutFile: `${SCRATCH}/_out/1.txt`, stderrFile: `${SCRATCH}/_out/2.txt` };
+  const files = {
+    nonce: 'n',
+    stdoutFile: `${SCRATCH}/_out/1.txt`,
+    stderrFile: `${SCRATCH}/_out/2.txt`,
+    maxFileBytes: 8192,
+  };
   const { script } = captureScript('seq 2000; echo err >&2; exit 7', files);
   await sandbox.writeFile(`${SCRATCH}/wrapper`, Buffer.from(script.replaceAll(SCRATCH, sandbox.directory)));
   const ran = await sandbox.exec(`PATH=$PWD/bin busybox sh ${SCRATCH}/wrapper`);
   expect(parseReport(ran.stdout, 'n')).toMatchObject({
     exitCode: 7,
-    stdout: { bytes: 8893, lines: 2000, kept: true },
-    stderr: { bytes: 4, kept: false },
+    stdout: { bytes: 8192, kept: true },
+    stderr: { kept: false },
+  });
+});
+
+describe('output without an end', () => {
+  const maxFileBytes = 64 * 1024;
+
+  test('is cut at the largest size, said so, and what comes after it in the command still runs', async () => {
+    const result = await run('yes; echo over >&2; exit 5', { maxFileBytes });
+    expect(result).toMatchObject({
+      exit_code: 5,
+      stdout_bytes: maxFileBytes,
+      stdout_truncated: true,
+      stderr: expect.stringMatching(/over\n$/),
+      output_cut: expect.stringMatching(/^stdout reached 65536 bytes, the most that is kept/),
+    });
+    expect(await inSandbox(result.stdout_file)).toHaveLength(maxFileBytes);
+  });
+
+  test('is cut on stderr as well', async () => {
+    const result = await run('yes >&2', { maxFileBytes });
+    expect(result).toMatchObject({ stdout: '', stderr_bytes: maxFileBytes });
+    expect(result.output_cut).toMatch(/^stderr reached/);
+  });
+
+  test('holds for the files that a command makes itself, and for a background process', async () => {
+    await run('yes > own & wait', { maxFileBytes });
+    expect(await inSandbox(`${SCRATCH}/own`)).toHaveLength(maxFileBytes);
+  });
+
+  test('cannot be had by a command that lifts the limit', async ({ skip }) => {
+    skip(process.getuid?.() === 0, 'root may lift it');
+    expect(await run('ulimit -f unlimited; yes', { maxFileBytes })).toMatchObject({
+      stdout_bytes: maxFileBytes,
+    });
+  });
+
+  test('is not mentioned where nothing was cut', async () => {
+    expect(await run('head -c 65535 /dev/zero', { maxFileBytes })).not.toHaveProperty('output_cut');
   });
 });

@@ -6,7 +6,9 @@ import { defineParameters } from './parameters.ts';
 import {
   type CapturedRun,
   type CapturedStream,
+  type CaptureFiles,
   captureScript,
+  MAX_FILE_BYTES,
   parseReport,
   reportScript,
 } from './sandbox-exec-script.ts';
@@ -19,6 +21,7 @@ const REPORT_TIMEOUT_MS = 30_000;
 const MAX_FRAME_BYTES = 64 * 1024;
 /** Status of the wrapper when it could not even begin. */
 const CANNOT_BEGIN = 125;
+const MIB = 1024 * 1024;
 
 export const sandboxExecParameters = defineParameters(
   z.strictObject({
@@ -33,7 +36,8 @@ export const sandboxExecDefinition = {
   name: 'sandbox_exec',
   description:
     `Run a shell command in the sandbox (sh, jq, yq, python3, grep, tar, gzip). It has no network and ${EXEC_TIMEOUT_MS / 1000} s. ` +
-    'Returns exit_code, stdout and stderr; output over 4096 bytes is kept in the named file, with its head and tail shown.',
+    'Returns exit_code, stdout and stderr; output over 4096 bytes is kept in the named file, with its head and tail shown. ' +
+    `No file that a command writes can grow beyond ${MAX_FILE_BYTES / MIB} MiB.`,
   parameters: sandboxExecParameters.schema,
 };
 
@@ -43,6 +47,8 @@ export interface SandboxExecOptions {
   readonly redact: Redact;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
+  /** Default MAX_FILE_BYTES; a multiple of 512. */
+  readonly maxFileBytes?: number;
   /** Makes the frame's nonce; at least 64 random bits in characters of a file name. */
   readonly nonce: () => string;
 }
@@ -55,12 +61,13 @@ export async function sandboxExec(
   command: string,
   options: SandboxExecOptions,
 ): Promise<{ readonly result: Readonly<Record<string, unknown>>; readonly timedOut: boolean }> {
-  const { sandbox, counter, signal, timeoutMs = EXEC_TIMEOUT_MS } = options;
+  const { sandbox, counter, signal, timeoutMs = EXEC_TIMEOUT_MS, maxFileBytes = MAX_FILE_BYTES } = options;
   const numbers = [counter.next(), counter.next()] as const;
   const files = {
     nonce: options.nonce(),
     stdoutFile: spillPath(`${numbers[0]}`, '.txt'),
     stderrFile: spillPath(`${numbers[1]}`, '.txt'),
+    maxFileBytes,
   };
   const { script, stdin } = captureScript(command, files);
   const limits = { signal, maxOutputBytes: MAX_FRAME_BYTES };
@@ -85,12 +92,13 @@ export async function sandboxExec(
 
 function streamFields(
   captured: CapturedRun,
-  files: { readonly stdoutFile: string; readonly stderrFile: string },
+  { stdoutFile, stderrFile, maxFileBytes }: CaptureFiles,
   redact: Redact,
 ): Record<string, unknown> {
   return {
-    ...fieldsOf('stdout', captured.stdout, files.stdoutFile, redact),
-    ...fieldsOf('stderr', captured.stderr, files.stderrFile, redact),
+    ...fieldsOf('stdout', captured.stdout, stdoutFile, redact),
+    ...fieldsOf('stderr', captured.stderr, stderrFile, redact),
+    ...cutField(captured, maxFileBytes),
   };
 }
 
@@ -113,6 +121,16 @@ function fieldsOf(
     [`${name}_bytes`]: stream.bytes,
     ...(stream.lines !== undefined && { [`${name}_lines`]: stream.lines }),
     [`${name}_tail`]: tailOf(stream.tail, redact),
+  };
+}
+
+/** Writing stopped exactly there when it was the limit that stopped it. */
+function cutField(captured: CapturedRun, maxFileBytes: number): Record<string, unknown> {
+  const cut = (['stdout', 'stderr'] as const).filter((name) => captured[name].bytes >= maxFileBytes);
+  if (cut.length === 0) return {};
+  const size = maxFileBytes >= MIB ? `${maxFileBytes / MIB} MiB` : `${maxFileBytes} bytes`;
+  return {
+    output_cut: `${cut.join(' and ')} reached ${size}, the most that is kept; what would have followed is lost, and the program that wrote it was stopped. Print less, or filter it before it is printed. Remove the file when you do not need it: the disk is small.`,
   };
 }
 
