@@ -6,7 +6,6 @@ import {
   startOpenAi,
 } from '../../../../test/fakes/openai/server.ts';
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
-import { chooseModel, providerOf } from '../choose.ts';
 import type { CanonicalMessage, Contents, GenerateRequest, Model, ToolDefinition } from '../port.ts';
 import { createOpenAiModel } from './adapter.ts';
 
@@ -336,26 +335,4 @@ test("another provider's data survives in the session and is not sent", async ()
   await ask(contents);
   expect(server.refusals).toEqual([]);
   expect(model.toCanonical(contents)).toEqual(canonical);
-});
-
-describe('choosing a model', () => {
-  test('goes by the provider, else by the name', () => {
-    expect(['gemini-3-pro', 'claude-opus-5', 'qwen3'].map((name) => providerOf(name))).toEqual([
-      'Gemini',
-      'AnthropicVertex',
-      'OpenAICompatible',
-    ]);
-    expect(
-      chooseModel({ name: 'gemini-x', provider: 'OpenAICompatible', baseUrl: server.url }, { http }).provider,
-    ).toBe('openai');
-  });
-
-  test.each([
-    [{ name: 'gemini-3-pro' }, /has no API key: set model\.apiKeySecretRef/],
-    [{ name: 'claude-opus-5' }, /no Google Cloud account was given: set model\.vertex/],
-    [{ name: 'qwen3' }, /has no base URL: set model\.baseURL/],
-    [{ name: 'qwen3', baseUrl: 'localhost' }, /is not a URL: localhost/],
-  ])('refuses %j and says what to mend', (choice, message) => {
-    expect(() => chooseModel(choice, { http })).toThrow(message);
-  });
 });
