@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { runOperator } from './cli/operator.ts';
+import { keepOperating } from './cli/operator.ts';
 import { addRunCommand } from './cli/run-command.ts';
 import { joinOperator } from './main/operator.ts';
 import { runProcess } from './main/run-process.ts';
@@ -50,7 +50,8 @@ program
     const stop = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => stop.abort(new Error(signal)));
-    await runOperator(await joinOperator(operatorSettings(flags), env), stop.signal);
+    const settings = operatorSettings(flags);
+    await keepOperating(() => joinOperator(settings, env), stop.signal);
   });
 
 interface OperatorFlags {

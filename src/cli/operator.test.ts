@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { HummingbirdOperator } from '../kube/operator.ts';
-import { type OperatorParts, runOperator } from './operator.ts';
+import { keepOperating, type OperatorParts, runOperator } from './operator.ts';
 
 type Operator = OperatorParts['operator'];
 
@@ -54,12 +54,12 @@ describe('runOperator', () => {
     expect(done.slice(1, -2).sort()).toEqual(['stop', 'stopAgents']);
   });
 
-  it('stops at once, and fails, when its Lease is lost: something has to start it again', async () => {
+  it('stops everything at once when its Lease is lost, and says so', async () => {
     const { joined, done, lease } = parts();
     const running = runOperator(joined, new AbortController().signal);
     await expect.poll(() => done).toContain('start');
     lease.abort(new Error('not renewed'));
-    await expect(running).rejects.toThrow(/Lease of this replica was lost/);
+    expect(await running).toBe('LeaseLost');
     expect(done).toContain('stopAgents');
   });
 
@@ -101,3 +101,42 @@ describe('runOperator', () => {
     expect(done).toContain('close');
   });
 });
+
+describe('keepOperating', () => {
+  it('joins again after a lost Lease, however often that fails at first, until it is asked to stop', async () => {
+    const first = parts();
+    const second = parts();
+    const stop = new AbortController();
+    const answers = [() => first.joined, refuse, refuse, () => second.joined];
+    let asked = 0;
+    const running = keepOperating(async () => (answers[asked++] ?? refuse)(), stop.signal, [1]);
+    await expect.poll(() => first.done).toContain('start');
+    first.lease.abort(new Error('not renewed'));
+    await expect.poll(() => second.done).toContain('start');
+    expect(first.done).toContain('close');
+    expect(asked).toBe(4);
+    stop.abort();
+    await running;
+    expect(second.done).toContain('close');
+  });
+
+  it('ends with the reason when it cannot join the first time', async () => {
+    await expect(keepOperating(async () => refuse(), new AbortController().signal)).rejects.toThrow('away');
+  });
+
+  it('can be stopped while it waits to join again', async () => {
+    const { joined, done, lease } = parts();
+    const stop = new AbortController();
+    let asked = 0;
+    const running = keepOperating(async () => (asked++ === 0 ? joined : refuse()), stop.signal, [60_000]);
+    await expect.poll(() => done).toContain('start');
+    lease.abort(new Error('not renewed'));
+    await expect.poll(() => asked).toBe(2);
+    stop.abort();
+    await running;
+  });
+});
+
+function refuse(): never {
+  throw new Error('the API server is away');
+}

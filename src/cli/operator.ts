@@ -31,11 +31,55 @@ export interface OperatorParts {
   close(): Promise<void>;
 }
 
+/** Pauses between tries to join again, while the API server is away: from the first up to the last, then that. */
+const REJOIN_PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000];
+
+/**
+ * Runs the operator until `signal` is aborted. A lost Lease (an API server that was away for too long) ends
+ * everything that acted under it; then the process joins anew, as another incarnation, instead of ending: when
+ * all replicas ended together, they would come back only after kubelet's growing back-off. Rejects when it cannot
+ * join the first time: then something is wrong that waiting does not mend.
+ */
+export async function keepOperating(
+  join: () => Promise<OperatorParts>,
+  signal: AbortSignal,
+  pausesMs: readonly number[] = REJOIN_PAUSES_MS,
+): Promise<void> {
+  let parts: OperatorParts | undefined = await join();
+  while (parts !== undefined) {
+    const { log } = parts;
+    if ((await runOperator(parts, signal)) === 'Stopped') return;
+    parts = await joinAgain(join, log, signal, pausesMs);
+  }
+}
+
+async function joinAgain(
+  join: () => Promise<OperatorParts>,
+  log: Logger,
+  signal: AbortSignal,
+  pausesMs: readonly number[],
+): Promise<OperatorParts | undefined> {
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      return await join();
+    } catch (error) {
+      const pauseMs = pausesMs[Math.min(failures, pausesMs.length - 1)] ?? 0;
+      const problem = error instanceof Error ? error.message : String(error);
+      log.warn({ failures: failures + 1, pauseMs, problem }, 'cannot join again yet');
+      await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return undefined;
+}
+
 /**
  * Runs the operator until `signal` is aborted or its Lease is lost. Everything that acts stops at once and
  * together; the Lease is given back only when nothing of this process acts any more, since others go on from then.
  */
-export async function runOperator(parts: OperatorParts, signal: AbortSignal): Promise<void> {
+export async function runOperator(
+  parts: OperatorParts,
+  signal: AbortSignal,
+): Promise<'Stopped' | 'LeaseLost'> {
   const { log, operator, controllers, loops, leaseLost } = parts;
   const ending = AbortSignal.any([signal, leaseLost]);
   let running: readonly Promise<void>[] = [];
@@ -76,7 +120,7 @@ export async function runOperator(parts: OperatorParts, signal: AbortSignal): Pr
     await parts.close();
     await health?.close();
   }
-  if (lost) throw new Error('the Lease of this replica was lost; start it again');
+  return lost && !signal.aborted ? 'LeaseLost' : 'Stopped';
 }
 
 const staleness = (ms: number): string | undefined =>
