@@ -5,7 +5,13 @@ const toolId = z.string().regex(/^[a-zA-Z0-9_-]+$/);
 const cacheControl = z.strictObject({ type: z.literal('ephemeral') }).optional();
 const text = z.string().refine((value) => value.trim() !== '', 'text content blocks must be non-empty');
 
-const textBlock = z.strictObject({ type: z.literal('text'), text, cache_control: cacheControl });
+/** `citations` and `caller` are in answers and taken back. */
+const textBlock = z.strictObject({
+  type: z.literal('text'),
+  text,
+  citations: z.null().optional(),
+  cache_control: cacheControl,
+});
 
 const block = z.discriminatedUnion('type', [
   textBlock,
@@ -14,6 +20,7 @@ const block = z.discriminatedUnion('type', [
     id: toolId,
     name: toolName,
     input: z.record(z.string(), z.unknown()),
+    caller: z.strictObject({ type: z.literal('direct') }).optional(),
     cache_control: cacheControl,
   }),
   z.strictObject({

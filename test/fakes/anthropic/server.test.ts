@@ -44,7 +44,10 @@ test('a well-formed conversation is answered, and its tokens are counted', async
     tools: [tool],
   };
   const { status, text: answered } = await post(body);
-  expect([status, JSON.parse(answered).content]).toEqual([200, [{ type: 'text', text: 'ok' }]]);
+  expect([status, JSON.parse(answered).content]).toEqual([
+    200,
+    [{ type: 'text', text: 'ok', citations: null }],
+  ]);
   expect(JSON.parse(answered).usage.input_tokens).toBeGreaterThan(0);
 });
 

@@ -147,12 +147,13 @@ function answer(
     model,
     content: [
       ...(thinking === undefined ? [] : [{ type: 'thinking', thinking, signature }]),
-      ...(text === undefined ? [] : [{ type: 'text', text }]),
+      ...(text === undefined ? [] : [{ type: 'text', text, citations: null }]),
       ...toolCalls.map(({ name, args }, index) => ({
         type: 'tool_use',
         id: `toolu_vrtx_${call}_${index}`,
         name,
         input: args,
+        caller: { type: 'direct' },
       })),
     ],
     stop_reason: turn.finishReason ?? (toolCalls.length > 0 ? 'tool_use' : 'end_turn'),

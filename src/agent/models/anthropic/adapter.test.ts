@@ -129,6 +129,21 @@ describe('a request', () => {
     expect(server.requests[0]?.messages[2]?.content[0]).not.toHaveProperty('content');
   });
 
+  test('BR-26: holds no blank text that a session kept in the own form of the API', async () => {
+    const content = [
+      { type: 'text', text: ' ' },
+      { type: 'text', text: 'x', citations: null },
+    ];
+    const messages: CanonicalMessage[] = [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: ' x', extra: { anthropic: { content } } },
+      { role: 'user', content: 'b' },
+    ];
+    await ask(model.fromCanonical(messages));
+    expect(server.refusals).toEqual([]);
+    expect(server.requests[0]?.messages[1]?.content).toEqual([content[1]]);
+  });
+
   test('has ids and names that the API takes, one for one', async () => {
     const call = (id: string, name: string) => ({
       id,

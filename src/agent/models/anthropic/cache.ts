@@ -10,9 +10,12 @@ export class SlidingBreakpoints {
   /** Entry that the newest answered call wrote the cache at. */
   #written: number | undefined;
 
-  /** Where to put breakpoints. An ephemeral turn reads but does not write: its text never comes again. */
+  /**
+   * Where to put breakpoints; a place behind the end of a shorter conversation counts for nothing. An ephemeral
+   * turn reads but does not write: its text never comes again.
+   */
   positions(entries: number, ephemeral: boolean): readonly number[] {
-    const read = this.#written !== undefined && this.#written < entries ? [this.#written] : [];
+    const read = this.#written === undefined ? [] : [this.#written];
     return ephemeral ? read : [...new Set([...read, entries - 1])];
   }
 

@@ -90,7 +90,7 @@ describe('ids of calls', () => {
     ],
   };
 
-  test('given by the API go back with call and result', async () => {
+  test('given by the API go back with call and result, beside the signature of the first', async () => {
     turn = twice;
     const first = await ask([user('hi')]);
     expect(first.toolCalls.map(({ id }) => id)).toEqual(['fc-1-0', 'fc-1-1']);
@@ -98,6 +98,8 @@ describe('ids of calls', () => {
     await ask([user('hi'), first.content, ...results]);
     expect(server.refusals).toEqual([]);
     expect(JSON.stringify(server.requests[1])).toContain('"functionResponse":{"id":"fc-1-1"');
+    const signature = Buffer.from('signature 1').toString('base64');
+    expect(partsSent(1)?.map((part) => part.thoughtSignature)).toEqual([signature, undefined]);
   });
 
   test('are made up where there are none, unlike all others, and not sent', async () => {
