@@ -1,13 +1,12 @@
 #!/usr/bin/env node
+import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { keepOperating } from './cli/operator.ts';
 import { addRunCommand } from './cli/run-command.ts';
-import { joinOperator } from './main/operator.ts';
-import { runProcess } from './main/run-process.ts';
 import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
 
 const env = process.env;
-const program = new Command('hummingbird')
+/** Each command loads what it needs when it is called: --help and a wrong flag are answered at once. */
+const program = new Command(programName())
   .description('Runs LLM agents on GitLab merge requests, in sandboxes without network or credentials')
   .showHelpAfterError('(hummingbird --help says what there is)')
   // Before the commands, which take it over.
@@ -51,6 +50,8 @@ program
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => stop.abort(new Error(signal)));
     const settings = operatorSettings(flags);
+    const { keepOperating } = await import('./cli/operator.ts');
+    const { joinOperator } = await import('./main/operator.ts');
     await keepOperating(() => joinOperator(settings, env), stop.signal);
   });
 
@@ -126,9 +127,15 @@ function positive(text: string): number {
 }
 
 addRunCommand(program, { config: env['CONFIG_PATH'] ?? 'hummingbird.yaml' }, async (settings, json) => {
+  const { runProcess } = await import('./main/run-process.ts');
   const { stdout, stderr } = process;
   process.exitCode = await runProcess(settings, json, { env, stdout, stderr, interrupt: interruption() });
 });
+
+/** kubectl starts `kubectl hummingbird` as a program of this name. */
+function programName(): string {
+  return basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl hummingbird' : 'hummingbird';
+}
 
 /** The first signal asks, the second one ends the process: what it leaves behind ends by itself. */
 function interruption(): AbortSignal {

@@ -24,7 +24,7 @@ export async function runProcess(
 ): Promise<number> {
   const redactor = createRedactor(secretsOf(env));
   const tell = (text: string): void => void stderr.write(redactor.redact(text));
-  const screen = { isTTY: stderr.isTTY === true, columns: stderr.columns ?? 80, write: tell };
+  const screen = { isTTY: stderr.isTTY === true, columns: stderr.columns || 80, write: tell };
   const onInterrupt = () => tell('\nstopping: saving what is known and removing the sandbox\n');
   interrupt.addEventListener('abort', onInterrupt, { once: true });
   try {

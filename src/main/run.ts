@@ -88,7 +88,7 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
     );
     const sessionId = earlier?.session.envelope?.session_id ?? run.metadata.uid ?? '';
     const progress = around.progress(effective.maxIterations);
-    const sandboxes = openSandboxes({
+    const sandboxes = await openSandboxes({
       settings,
       config,
       backend,
