@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { transcriptEntrySchema } from './transcript.ts';
 
-const count = z.int().nonnegative();
+export const count = z.int().nonnegative();
 
-const usageSchema = z.strictObject({
+export const usageSchema = z.strictObject({
   inputTokens: count,
   outputTokens: count,
   cacheReadTokens: count,
   cacheWriteTokens: count,
 });
 
-const jsonObject = z.record(z.string(), z.unknown());
+export const jsonObject = z.record(z.string(), z.unknown());
 
-const toolCallSchema = z
+export const toolCallSchema = z
   .strictObject({
     id: z.string(),
     name: z.string(),
@@ -21,7 +21,24 @@ const toolCallSchema = z
   })
   .transform((call) => ({ ...call, arguments: call.arguments }));
 
-const checkpointSchema = z.strictObject({
+export const endKindSchema = z.enum(['Answered', 'Partial', 'NoAnswer', 'Failed', 'Cancelled']);
+
+export const stopRuleSchema = z.enum([
+  'answered',
+  'iterationLimit',
+  'contextLimit',
+  'budget',
+  'outputLimit',
+  'noAnswer',
+  'blocked',
+  'modelError',
+  'cancelled',
+  'timeout',
+  'checkpoint',
+  'unexpected',
+]);
+
+export const checkpointSchema = z.strictObject({
   version: z.literal(1),
   /** Counts up from 1 within a run: the number in the object's key. */
   sequence: z.int().positive(),
@@ -51,21 +68,8 @@ const checkpointSchema = z.strictObject({
   /** Set when the loop had ended: resuming only returns it. */
   ending: z
     .strictObject({
-      kind: z.enum(['Answered', 'Partial', 'NoAnswer', 'Failed', 'Cancelled']),
-      rule: z.enum([
-        'answered',
-        'iterationLimit',
-        'contextLimit',
-        'budget',
-        'outputLimit',
-        'noAnswer',
-        'blocked',
-        'modelError',
-        'cancelled',
-        'timeout',
-        'checkpoint',
-        'unexpected',
-      ]),
+      kind: endKindSchema,
+      rule: stopRuleSchema,
       text: z.string(),
       detail: z.string().exactOptional(),
     })

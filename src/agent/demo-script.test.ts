@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DemoScene, demoScene } from '../../hack/demo/scene.ts';
+import { Journals } from '../../test/builders/journals.ts';
 import { type LocalSandbox, startLocalSandbox } from '../../test/fakes/local-sandbox.ts';
 import { DEMO_MODEL, demoScript } from '../../test/fakes/openai/demo-script.ts';
 import { type OpenAiServer, startOpenAi } from '../../test/fakes/openai/server.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
 import { toolToken } from '../settings/tokens.ts';
 import { gitlabTools } from '../sources/gitlab/tools.ts';
-import { runLoop } from './loop.ts';
 import { createOpenAiModel } from './models/openai/adapter.ts';
 import type { Tool, ToolOutput } from './tools/port.ts';
 import { createRegistry } from './tools/registry.ts';
@@ -15,6 +15,7 @@ let http: HttpClient;
 let scene: DemoScene;
 let sandbox: LocalSandbox;
 let server: OpenAiServer;
+const journals = new Journals();
 beforeEach(async () => {
   http = createHttpClient();
   sandbox = await startLocalSandbox();
@@ -25,6 +26,7 @@ afterEach(async () => {
   await sandbox.cleanup();
   await http.close();
   await scene?.gitlab.stop();
+  await journals.replayAll();
 });
 
 /** The real tools, the log's one with something before its output. */
@@ -51,7 +53,7 @@ function prefixed(before: string, output: ToolOutput): ToolOutput {
 async function run(tools: readonly Tool[]) {
   const { projectPath: project, mergeRequest } = scene;
   const event = { project, iid: mergeRequest.iid, sha: mergeRequest.sha };
-  return runLoop({
+  return journals.run({
     model: createOpenAiModel({ name: DEMO_MODEL, baseUrl: server.url, http }),
     system: 'Analyze.',
     contents: [{ role: 'user', content: JSON.stringify(event) }],

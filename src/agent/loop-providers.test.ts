@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Journals } from '../../test/builders/journals.ts';
 import { countBreakpoints } from '../../test/fakes/anthropic/check.ts';
 import { type AnthropicServer, startAnthropic } from '../../test/fakes/anthropic/server.ts';
 import {
@@ -10,7 +11,7 @@ import {
 import { type LocalSandbox, startLocalSandbox } from '../../test/fakes/local-sandbox.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
 import type { Clock } from './clock.ts';
-import { type LoopOptions, type LoopResult, runLoop } from './loop.ts';
+import type { LoopOptions, LoopResult } from './loop.ts';
 import { createAnthropicVertexModel } from './models/anthropic/adapter.ts';
 import { createGeminiModel } from './models/gemini/adapter.ts';
 import type { Model } from './models/port.ts';
@@ -19,6 +20,7 @@ import { createRegistry } from './tools/registry.ts';
 let http: HttpClient;
 let sandbox: LocalSandbox;
 let waits: number[];
+const journals = new Journals();
 
 beforeEach(async () => {
   http = createHttpClient();
@@ -28,6 +30,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await sandbox.cleanup();
+  await journals.replayAll();
 });
 
 /** Does not wait, but remembers how long it should have. */
@@ -37,7 +40,7 @@ const clock: Clock = {
 };
 
 async function run(model: Model, more: Partial<LoopOptions> = {}): Promise<LoopResult> {
-  return runLoop({
+  return journals.run({
     model,
     system: 'You are tested.',
     contents: [model.makeUserContent('{"iid":1}')],

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { Journals } from '../../test/builders/journals.ts';
 import { type LocalSandbox, startLocalSandbox } from '../../test/fakes/local-sandbox.ts';
 import {
   type OpenAiServer,
@@ -10,7 +11,7 @@ import {
 import { createHttpClient, type HttpClient } from '../http/client.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import { type LoopEvent, type LoopOptions, type LoopResult, runLoop } from './loop.ts';
+import type { LoopEvent, LoopOptions, LoopResult } from './loop.ts';
 import { createOpenAiModel } from './models/openai/adapter.ts';
 import { defineParameters } from './tools/parameters.ts';
 import type { Tool } from './tools/port.ts';
@@ -21,18 +22,22 @@ let sandbox: LocalSandbox;
 let server: OpenAiServer;
 let events: LoopEvent[];
 let waits: number[];
+let journals: Journals;
 
 beforeEach(async () => {
   http = createHttpClient();
   sandbox = await startLocalSandbox();
   events = [];
   waits = [];
+  journals = new Journals();
 });
 afterEach(async () => {
   await http.close();
   await server.stop();
   await sandbox.cleanup();
-});
+  // Nothing is left of the model and the sandbox by now: the journals alone must do.
+  await journals.replayAll();
+}, 60_000);
 
 /** Does not wait, but remembers how long it should have. */
 const clock: Clock = {
@@ -45,9 +50,9 @@ const clock: Clock = {
 
 type More = Partial<Omit<LoopOptions, 'tools'>> & { registry?: Partial<RegistryOptions>; name?: string };
 
-/** A loop with the server's model, real tools and a local sandbox. */
+/** A loop with the server's model, real tools and a local sandbox. Every one is replayed after its test. */
 async function run({ registry, name = 'scripted', ...more }: More = {}): Promise<LoopResult> {
-  return runLoop({
+  return journals.run({
     model: createOpenAiModel({ name, baseUrl: server.url, http }),
     system: 'You are tested.',
     contents: [{ role: 'user', content: '{"iid":1}' }],
