@@ -336,3 +336,14 @@ test("another provider's data survives in the session and is not sent", async ()
   expect(server.refusals).toEqual([]);
   expect(model.toCanonical(contents)).toEqual(canonical);
 });
+
+test('a name that another service took for a tool is one that this protocol takes', async () => {
+  const call = { id: 'c', type: 'function' as const, function: { name: 'default_api:run', arguments: '{}' } };
+  const messages: CanonicalMessage[] = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: '', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', name: 'default_api:run', content: '{}' },
+  ];
+  await ask(model.fromCanonical(messages));
+  expect(server.refusals).toEqual([]);
+});

@@ -1,5 +1,5 @@
 import type { CanonicalMessage } from '../port.ts';
-import type { ChatMessage } from './wire.ts';
+import type { ChatMessage, ChatToolCall } from './wire.ts';
 
 /** Our entries are nearly the canonical form already: only null content and missing names differ. */
 export function toCanonical(history: readonly ChatMessage[]): readonly CanonicalMessage[] {
@@ -32,8 +32,14 @@ export function fromCanonical(messages: readonly CanonicalMessage[]): readonly C
     switch (message.role) {
       case 'user':
         return message;
-      case 'assistant':
-        return { ...message, content: message.content === '' ? null : message.content };
+      case 'assistant': {
+        const { tool_calls: calls } = message;
+        return {
+          ...message,
+          content: message.content === '' ? null : message.content,
+          ...(calls && { tool_calls: calls.map(withPlainName) }),
+        };
+      }
       case 'tool':
         // The name is not part of the protocol; it comes back from the call with the same id.
         return { role: 'tool', tool_call_id: message.tool_call_id, content: message.content };
@@ -41,4 +47,10 @@ export function fromCanonical(messages: readonly CanonicalMessage[]): readonly C
         return message satisfies never;
     }
   });
+}
+
+/** Models of other services call `default_api:run` at times, which strict servers refuse in a history. */
+function withPlainName(call: ChatToolCall): ChatToolCall {
+  const name = call.function.name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_';
+  return { ...call, function: { ...call.function, name } };
 }
