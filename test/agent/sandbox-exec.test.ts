@@ -122,7 +122,7 @@ test('output without an end is cut before it fills the disk, and the sandbox sta
     stderr: expect.stringMatching(/after\n$/),
     output_cut: expect.stringMatching(/^stdout reached 512 MiB/),
   });
-  expect((await exec('rm -r _out; echo on')).result).toMatchObject({ stdout: 'on\n' });
+  expect((await exec('rm _out/*.txt')).result).toMatchObject({ exit_code: 0 });
 });
 
 test('a tool’s stream of 200 MB goes to a file in constant memory', async () => {

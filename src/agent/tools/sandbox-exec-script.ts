@@ -84,6 +84,7 @@ report() {
   if [ "$size" -le ${MAX_INLINE_BYTES} ]; then head -c ${MAX_INLINE_BYTES} "$file" | encode; echo; rm -f "$file"
   else head -c ${window.head} "$file" | encode; tail -c ${window.tail} "$file" | encode; fi
 }
+mkdir -p ${quote(SPILL_DIR)}
 echo "begin ${nonce} \${status:--}"
 report stdout ${quote(stdoutFile)}
 report stderr ${quote(stderrFile)}

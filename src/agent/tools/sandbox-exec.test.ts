@@ -130,6 +130,11 @@ test('a secret across the cut of a preview is removed whole', async () => {
   expect(String(result.stdout).length).toBeGreaterThan(3000);
 });
 
+test('a command that removes the folder of its own output is answered with what is left', async () => {
+  expect(await run('echo lost; rm -r _out; exit 3')).toEqual({ exit_code: 3, stdout: '', stderr: '' });
+  expect(await run('echo next')).toMatchObject({ stdout: 'next\n' });
+});
+
 test('the frame is read strictly', () => {
   const frame = 'begin n 0\nstdout 2 1\naGk=\n\nstderr 0 -\n\n\nend n\n';
   expect(parseReport(Buffer.from(frame), 'n')).toMatchObject({ exitCode: 0, stdout: { bytes: 2, lines: 1 } });
