@@ -12,7 +12,7 @@ import { SandboxUnavailableError } from '../sandbox/port.ts';
 import type { Config } from '../settings/file.ts';
 import { SettingsError } from '../settings/operator.ts';
 import type { RunSettings } from '../settings/run.ts';
-import { AFTER_RUN_MS, loggerOf, type RunSandboxes, type RunSandboxOptions } from './run-sandbox.ts';
+import { AFTER_RUN_MS, loggerOf, type RunSandboxes, type RunSandboxOptions } from './run-sandbox-parts.ts';
 
 const CLAIM_RETRY_MS = 250;
 
