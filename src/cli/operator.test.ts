@@ -23,7 +23,6 @@ function parts(operator: Partial<Pick<Operator, 'start' | 'stop'>> = {}) {
       stop: says('stop'),
       ...operator,
     }),
-    controllers: [],
     loops: [
       {
         name: 'bridge',

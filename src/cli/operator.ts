@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Controller } from '../kube/controller.ts';
 import type { HummingbirdOperator } from '../kube/operator.ts';
 import type { EventRecorder } from '../kube/port.ts';
 import { type HealthServer, serveHealth } from './health.ts';
@@ -19,9 +18,7 @@ export interface OperatorParts {
   readonly events: EventRecorder;
   /** Informers and the controllers that were made with them. */
   readonly operator: HummingbirdOperator;
-  /** Controllers with a loop of their own, started when the informers have synced. */
-  readonly controllers: readonly Controller[];
-  /** Loops beside the controllers: the bridge, the reaper. Each ends when its signal is aborted, and never rejects. */
+  /** Loops beside the controllers: the bridge, what the leader does. Each ends when its signal is aborted, and never rejects. */
   readonly loops: readonly { readonly name: string; run(signal: AbortSignal): Promise<void> }[];
   /** Ends this process's agent loops, and no other begins; their runs go on elsewhere from their checkpoints. */
   stopAgents(): Promise<void>;
@@ -80,7 +77,7 @@ export async function runOperator(
   parts: OperatorParts,
   signal: AbortSignal,
 ): Promise<'Stopped' | 'LeaseLost'> {
-  const { log, operator, controllers, loops, leaseLost } = parts;
+  const { log, operator, loops, leaseLost } = parts;
   const ending = AbortSignal.any([signal, leaseLost]);
   let running: readonly Promise<void>[] = [];
   let lost = false;
@@ -96,11 +93,8 @@ export async function runOperator(
       ],
     });
     log.info({ port: health.port }, 'health, readiness and metrics are served');
-    const started = operator
-      .start()
-      .then(() => Promise.all(controllers.map((controller) => controller.start())));
     // An API server that does not answer must not keep a replica from stopping.
-    await Promise.race([started, aborted(ending)]);
+    await Promise.race([operator.start(), aborted(ending)]);
     if (!ending.aborted) {
       running = loops.map((loop) => loop.run(ending));
       log.info({ loops: loops.map(({ name }) => name) }, 'operator is at work');
@@ -110,12 +104,7 @@ export async function runOperator(
   } finally {
     // Asked before `close`, which ends the Lease in good order.
     lost = leaseLost.aborted;
-    await Promise.all([
-      ...running,
-      parts.stopAgents(),
-      operator.stop(),
-      ...controllers.map((controller) => controller.stop()),
-    ]);
+    await Promise.all([...running, parts.stopAgents(), operator.stop()]);
     await Promise.race([parts.events.flush(), setTimeout(FLUSH_MS)]);
     await parts.close();
     await health?.close();

@@ -5,24 +5,17 @@ import { bridgeMetrics } from '../bridge/metrics.ts';
 import { sqsQueue } from '../bridge/sqs.ts';
 import { runWorker } from '../bridge/worker.ts';
 import type { OperatorParts } from '../cli/operator.ts';
-import { createPoolController } from '../controllers/pool/controller.ts';
-import { runReaper } from '../controllers/pool/reap.ts';
 import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
-import { createSessionReconciler } from '../controllers/session/reconcile.ts';
-import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
-import { isTerminal } from '../crds/reasons.ts';
 import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import { createHttpClient } from '../http/client.ts';
 import { createRedactor } from '../http/redaction.ts';
-import { refOfKey } from '../kube/cache.ts';
 import { createClient } from '../kube/client.ts';
 import { systemClock } from '../kube/clock.ts';
 import { connect, defaultSource } from '../kube/config.ts';
-import { from } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
 import { DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
@@ -37,8 +30,8 @@ import { createFolderStore } from '../store/folder.ts';
 import type { ObjectStore } from '../store/port.ts';
 import { createS3Store } from '../store/s3.ts';
 import { joinGitLab, readToken } from './gitlab.ts';
+import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
-import { checkProject, checkReferences } from './workflow-checks.ts';
 
 /** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
 export async function joinOperator(
@@ -86,12 +79,10 @@ export async function joinOperator(
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
   const runs = operator.informer(AGENT_RUNS, { namespace });
   const workflows = operator.informer(AGENT_WORKFLOWS, { namespace });
-  const sessions = operator.informer(AGENT_SESSIONS, { namespace });
   const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> =>
     workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref);
   const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references, workflow: workflowOf });
-  const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 
   const exec = execConnection(connection);
@@ -138,35 +129,23 @@ export async function joinOperator(
       store,
     },
   });
-  const reconcileSession = createSessionReconciler({ kube, events, clock: systemClock, log, store });
-  operator.control({
-    name: 'agentsession',
-    sources: [from(sessions)],
-    reconcile: (key) => reconcileSession(refOfKey(key)),
-  });
-  const reconcileWorkflow = createWorkflowReconciler({
+  const leader = leaderLoop({
     kube,
     events,
-    clock: systemClock,
-    references: (workflow) => checkReferences(references, kube, workflow),
-    project: (workflow, path) => checkProject(references, gitlab.notes, workflow, path),
-    activeRuns: ({ metadata }) =>
-      runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))
-        .length,
-  });
-  operator.control({
-    name: 'agentworkflow',
-    sources: [from(workflows), from(runs, ({ object }) => [`${namespace}/${object.spec.workflowRef.name}`])],
-    reconcile: (key) => reconcileWorkflow(refOfKey(key)),
-  });
-  const poolController = createPoolController({
-    kube,
-    events,
-    pools,
+    log,
+    namespace,
+    sandboxNamespace,
+    identity: holderName,
+    store,
+    references,
+    notes: gitlab.notes,
+    runs,
+    sessions: operator.informer(AGENT_SESSIONS, { namespace }),
+    workflows,
+    pools: operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace }),
     pods,
     deployments: operator.informer(DEPLOYMENT, { namespace: sandboxNamespace }),
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
-    logger: log,
   });
 
   const queue = openQueue(settings);
@@ -190,20 +169,13 @@ export async function joinOperator(
       );
     },
   };
-  const reaper = {
-    name: 'reaper',
-    run: (signal: AbortSignal) =>
-      runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal),
-  };
-
   return {
     log,
     registry,
     healthPort: settings.healthPort,
     events,
     operator,
-    controllers: [poolController],
-    loops: queue === undefined ? [reaper] : [bridge, reaper],
+    loops: queue === undefined ? [leader] : [bridge, leader],
     stopAgents: () => agents.stopAgents(),
     leaseLost: lease.lost,
     async close() {

@@ -1,0 +1,117 @@
+import type { Logger } from 'pino';
+import type { OperatorParts } from '../cli/operator.ts';
+import { createPoolController } from '../controllers/pool/controller.ts';
+import { runReaper } from '../controllers/pool/reap.ts';
+import { createSessionReconciler } from '../controllers/session/reconcile.ts';
+import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
+import type { AgentRun } from '../crds/agent-run.ts';
+import type { AgentSession } from '../crds/agent-session.ts';
+import type { AgentWorkflow } from '../crds/agent-workflow.ts';
+import { isTerminal } from '../crds/reasons.ts';
+import type { SandboxPool } from '../crds/sandbox-pool.ts';
+import { refOfKey } from '../kube/cache.ts';
+import { systemClock } from '../kube/clock.ts';
+import { type Controller, createController, from } from '../kube/controller.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { Deployment, NetworkPolicy, Pod } from '../kube/kinds.ts';
+import { runLeaderElection } from '../kube/leader.ts';
+import { errorFields } from '../kube/log.ts';
+import type { EventRecorder, KubeClient } from '../kube/port.ts';
+import type { NotesFactory } from '../notes/port.ts';
+import type { References } from '../settings/references.ts';
+import type { ObjectStore } from '../store/port.ts';
+import { checkProject, checkReferences } from './workflow-checks.ts';
+
+export interface LeaderParts {
+  readonly kube: KubeClient;
+  readonly events: EventRecorder;
+  readonly log: Logger;
+  readonly namespace: string;
+  readonly sandboxNamespace: string;
+  /** Unique per process. */
+  readonly identity: string;
+  readonly store: ObjectStore;
+  readonly references: References;
+  readonly notes: NotesFactory;
+  readonly runs: Informer<AgentRun>;
+  readonly sessions: Informer<AgentSession>;
+  readonly workflows: Informer<AgentWorkflow>;
+  readonly pools: Informer<SandboxPool>;
+  readonly pods: Informer<Pod>;
+  readonly deployments: Informer<Deployment>;
+  readonly networkPolicies: Informer<NetworkPolicy>;
+}
+
+/** As a replica's own Lease: what leads is gone after this, and another one begins. */
+const TIMING = { leaseDurationMs: 10_000, renewDeadlineMs: 7_000, retryPeriodMs: 2_000 };
+
+/**
+ * What needs one writer: pools, the reaper, and the status of workflows and sessions. Runs are not among it: each
+ * has a holder of its own, so all replicas share them.
+ */
+export function leaderLoop(parts: LeaderParts): OperatorParts['loops'][number] {
+  const { kube, namespace, identity, log } = parts;
+  return {
+    name: 'leader',
+    run: (signal) =>
+      runLeaderElection({
+        ...TIMING,
+        client: kube,
+        namespace,
+        name: 'hummingbird-operator',
+        identity,
+        signal,
+        logger: log,
+        lead: (leading) => lead(parts, leading),
+      }),
+  };
+}
+
+async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
+  const { kube, events, log, sandboxNamespace } = parts;
+  const controllers = [poolController(parts), workflowController(parts), sessionController(parts)];
+  try {
+    await Promise.all(controllers.map((controller) => controller.start()));
+    await runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal);
+  } catch (error) {
+    // Stopped before the caches had synced; the election goes on.
+    if (!signal.aborted) log.error(errorFields(error), 'leading failed');
+  } finally {
+    await Promise.all(controllers.map((controller) => controller.stop()));
+  }
+}
+
+function poolController(parts: LeaderParts): Controller {
+  const { kube, events, pools, pods, deployments, networkPolicies, log } = parts;
+  return createPoolController({ kube, events, pools, pods, deployments, networkPolicies, logger: log });
+}
+
+function sessionController({ kube, events, log, store, sessions }: LeaderParts): Controller {
+  const reconcile = createSessionReconciler({ kube, events, clock: systemClock, log, store });
+  return createController({
+    name: 'agentsession',
+    sources: [from(sessions)],
+    reconcile: (key) => reconcile(refOfKey(key)),
+    logger: log,
+  });
+}
+
+function workflowController(parts: LeaderParts): Controller {
+  const { kube, events, references, notes, runs, workflows, namespace, log } = parts;
+  const reconcile = createWorkflowReconciler({
+    kube,
+    events,
+    clock: systemClock,
+    references: (workflow) => checkReferences(references, kube, workflow),
+    project: (workflow, path) => checkProject(references, notes, workflow, path),
+    activeRuns: ({ metadata }) =>
+      runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))
+        .length,
+  });
+  return createController({
+    name: 'agentworkflow',
+    sources: [from(workflows), from(runs, ({ object }) => [`${namespace}/${object.spec.workflowRef.name}`])],
+    reconcile: (key) => reconcile(refOfKey(key)),
+    logger: log,
+  });
+}
