@@ -34,8 +34,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...WITHOUT_CLUSTER, ...WITH_PODMAN],
           globalSetup: ['test/cluster/setup.ts'],
-          // One cluster and one machine: files that run side by side would measure each other.
-          fileParallelism: false,
+          // Two files side by side: they mostly wait for the cluster, and each has namespaces of its own.
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -56,7 +56,7 @@ Looking.
 {"command":"ls"}
 \`\`\`
 
-<details><summary>Result of <code>sandbox_exec</code>, 15 bytes</summary>
+<details><summary>Result of sandbox_exec, 15 bytes</summary>
 
 \`\`\`json
 {"stdout":"é"}
