@@ -93,7 +93,14 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
   };
 }
 
-function storeOf({ bucket, bucketEndpoint, storeDir, region }: OperatorFlags): OperatorSettings['store'] {
+interface StoreFlags {
+  readonly bucket?: string;
+  readonly bucketEndpoint?: string;
+  readonly storeDir?: string;
+  readonly region: string;
+}
+
+function storeOf({ bucket, bucketEndpoint, storeDir, region }: StoreFlags): OperatorSettings['store'] {
   if ((bucket === undefined) === (storeDir === undefined))
     throw new SettingsError(
       'give exactly one of --bucket (S3) and --store-dir (a folder): checkpoints and sessions need a place',
@@ -132,6 +139,33 @@ addRunCommand(program, { config: env['CONFIG_PATH'] ?? 'hummingbird.yaml' }, asy
   process.exitCode = await runProcess(settings, json, { env, stdout, stderr, interrupt: interruption() });
 });
 
+program
+  .command('transcript')
+  .argument('<run|dir>', 'an AgentRun, or a folder that "run --save-session" writes')
+  .description('print what a run has said and done, as Markdown')
+  .option('-f, --follow', 'go on printing until the run ends', false)
+  .option('--kubeconfig <file>', 'kubeconfig; default: KUBECONFIG, the pod, ~/.kube/config')
+  .option('--context <name>', 'context of the kubeconfig')
+  .option('-n, --namespace <name>', 'namespace of the AgentRun', 'hummingbird')
+  .option('--bucket <name>', "the operator's S3 bucket")
+  .option('--bucket-endpoint <url>', 'another S3 endpoint than AWS', url)
+  .option('--store-dir <folder>', "the operator's folder instead of a bucket")
+  .option('--region <name>', 'AWS region', env['AWS_REGION'] ?? 'us-east-1')
+  .action(async (what: string, flags: TranscriptFlags) => {
+    const { showTranscript } = await import('./main/transcript.ts');
+    const { follow, namespace, kubeconfig, context, bucket, storeDir } = flags;
+    const store = bucket === undefined && storeDir === undefined ? undefined : storeOf(flags);
+    const settings = { what, follow, namespace, kubeconfig, context, store };
+    await showTranscript(settings, { env, stdout: process.stdout, interrupt: interruption() });
+  });
+
+interface TranscriptFlags extends StoreFlags {
+  readonly follow: boolean;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace: string;
+}
+
 /** kubectl starts `kubectl hummingbird` as a program of this name. */
 function programName(): string {
   return basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl hummingbird' : 'hummingbird';
@@ -155,7 +189,7 @@ try {
   // Commander has said what is wrong, or shown its help.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
   process.stderr.write(`hummingbird: ${error.message}\n`);
-  process.exitCode = 1;
+  process.exitCode = error instanceof SettingsError ? 2 : 1;
 }
 // What is still being tried (an Event for an API server that is away) must not keep the process.
 process.exit();

@@ -26,12 +26,10 @@ import { createTransport } from '../kube/transport.ts';
 import { podSandbox } from '../sandbox/pod.ts';
 import { podPool } from '../sandbox/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
-import { createFolderStore } from '../store/folder.ts';
-import type { ObjectStore } from '../store/port.ts';
-import { createS3Store } from '../store/s3.ts';
 import { joinGitLab, readToken } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
+import { openStore } from './store.ts';
 
 /** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
 export async function joinOperator(
@@ -74,7 +72,7 @@ export async function joinOperator(
 
   const http = createHttpClient({ redactor });
   const references = joinReferences(kube, (value) => redactor.add(value));
-  const store = openStore(settings);
+  const store = openStore(settings.store);
 
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
   const runs = operator.informer(AGENT_RUNS, { namespace });
@@ -196,12 +194,6 @@ async function isHolderAlive(
 ): Promise<boolean> {
   const slash = holder.lastIndexOf('/');
   return lease.isAlive(holder.slice(0, slash), Number(holder.slice(slash + 1)));
-}
-
-function openStore({ store }: OperatorSettings): ObjectStore {
-  if (store.kind === 'Folder') return createFolderStore(store.path);
-  const { bucket, region, endpoint } = store;
-  return createS3Store({ bucket, region, ...(endpoint === undefined ? {} : { endpoint, pathStyle: true }) });
 }
 
 function openQueue({ queue }: OperatorSettings): ReturnType<typeof sqsQueue> | undefined {

@@ -1,6 +1,6 @@
 import type { LoopResult } from '../../agent/loop.ts';
 import type { Usage } from '../../agent/models/port.ts';
-import { renderMarkdown } from '../../agent/transcript.ts';
+import { renderMarkdown, type TranscriptHeader } from '../../agent/transcript.ts';
 import type { AgentRun } from '../../crds/agent-run.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { clip } from '../../crds/shapes.ts';
@@ -46,6 +46,18 @@ export function resultOf(
     text: end.text,
     reported,
     transcriptExcerpt: reported ? excerpt : '',
+  };
+}
+
+/** Head of the run's transcript: the same while it runs and afterwards, for those who follow it. */
+export function transcriptHeader(
+  run: Pick<AgentRun, 'spec' | 'metadata'>,
+  { model, session }: { readonly model: string; readonly session: string },
+): TranscriptHeader {
+  const { project, iid } = run.spec.mergeRequest;
+  return {
+    title: `${run.spec.workflowRef.name} on ${project}!${iid}`,
+    facts: { run: `${run.metadata.namespace}/${run.metadata.name}`, model, session },
   };
 }
 

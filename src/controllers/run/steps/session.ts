@@ -14,6 +14,7 @@ import { labelValue } from '../../../crds/labels.ts';
 import { API_VERSION, LABELS, MANAGED_BY, SESSION_FINALIZER } from '../../../crds/meta.ts';
 import { isKubeError } from '../../../kube/errors.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
+import { transcriptHeader } from '../loop-report.ts';
 import { money } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, sessionIdOf } from '../step.ts';
 import { ownSandbox } from './sandbox.ts';
@@ -65,14 +66,7 @@ async function sessionOf(context: StepContext, state: Checkpoint): Promise<Sessi
       contents: [...model.value.toCanonical(resumableContents(model.value, state))],
     },
     transcript: renderMarkdown(
-      {
-        title: `${run.spec.workflowRef.name} on ${project}!${iid}`,
-        facts: {
-          run: `${run.metadata.namespace}/${run.metadata.name}`,
-          model: state.model,
-          session: sessionIdOf(run),
-        },
-      },
+      transcriptHeader(run, { model: state.model, session: sessionIdOf(run) }),
       state.transcript,
     ),
     ...(sandbox === undefined

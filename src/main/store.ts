@@ -1,0 +1,11 @@
+import type { OperatorSettings } from '../settings/operator.ts';
+import { createFolderStore } from '../store/folder.ts';
+import type { ObjectStore } from '../store/port.ts';
+import { createS3Store } from '../store/s3.ts';
+
+/** Checkpoints and sessions, where the settings say. */
+export function openStore(store: OperatorSettings['store']): ObjectStore {
+  if (store.kind === 'Folder') return createFolderStore(store.path);
+  const { bucket, region, endpoint } = store;
+  return createS3Store({ bucket, region, ...(endpoint === undefined ? {} : { endpoint, pathStyle: true }) });
+}
