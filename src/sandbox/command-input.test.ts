@@ -1,6 +1,14 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CommandInput, EndMarkFilter } from './command-input.ts';
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  setFlagsFromString('--no-expose-gc');
+}
 
 async function filter(mark: string, chunks: readonly string[]): Promise<{ text: string; marks: number }> {
   let text = '';
@@ -17,6 +25,50 @@ async function filter(mark: string, chunks: readonly string[]): Promise<{ text: 
   await filtered.flush();
   return { text, marks };
 }
+
+describe("a command's input", () => {
+  it('keeps no chunk that was taken, however many come', async () => {
+    const taken: WeakRef<Uint8Array>[] = [];
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let count = 0; count < 200; count += 1) yield new Uint8Array(1024);
+    }
+    const input = new CommandInput(chunks(), async () => undefined);
+    for await (const chunk of input) taken.push(new WeakRef(chunk));
+    // A weak reference holds its target until the turn in which it was made is over.
+    await new Promise((resolve) => setTimeout(resolve));
+    collectGarbage();
+    expect(taken).toHaveLength(200);
+    expect(taken.filter((chunk) => chunk.deref() !== undefined).length).toBeLessThan(3);
+    input.end();
+  });
+
+  it('ends with the command, also while its source is waiting', async () => {
+    let returned = false;
+    const input = new CommandInput(
+      {
+        [Symbol.asyncIterator]: () => ({
+          next: () => new Promise(() => undefined),
+          return: async () => {
+            returned = true;
+            return { done: true, value: undefined };
+          },
+        }),
+      },
+      async () => undefined,
+    );
+    setTimeout(() => input.end(), 5);
+    for await (const _chunk of input) expect.unreachable();
+    expect(returned).toBe(true);
+  });
+
+  it('is not asked for when the command had ended before', async () => {
+    const next = vi.fn();
+    const input = new CommandInput({ [Symbol.asyncIterator]: () => ({ next }) }, async () => undefined);
+    input.end();
+    for await (const _chunk of input) expect.unreachable();
+    expect(next).not.toHaveBeenCalled();
+  });
+});
 
 describe('the end mark', () => {
   it.each([

@@ -8,7 +8,9 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
   failure: { readonly cause: unknown } | undefined;
   readonly #chunks: AsyncIterable<Uint8Array>;
   readonly #endCommand: () => Promise<unknown>;
-  readonly #ended = Promise.withResolvers<typeof ENDED>();
+  #ended = false;
+  /** Ends the wait for the source's next chunk. */
+  #wake: () => void = () => undefined;
 
   /**
    * `endCommand` is called when the source fails, before anybody is told: the command would take the end of the
@@ -21,7 +23,8 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
 
   /** The command has ended: the input ends too, whatever the source still has. */
   end(): void {
-    this.#ended.resolve(ENDED);
+    this.#ended = true;
+    this.#wake();
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
@@ -38,16 +41,24 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
     }
   }
 
+  /**
+   * Whichever comes first. A race against one promise that stands for the end would do it in a line, and keep every
+   * chunk until the command is over: a promise holds on to all that ever raced against it.
+   */
   async #next(iterator: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array> | typeof ENDED> {
-    const next = iterator.next();
-    // When the command's end comes first, a failure afterwards is nobody's.
-    next.catch(() => undefined);
+    if (this.#ended) return ENDED;
+    const first = Promise.withResolvers<IteratorResult<Uint8Array> | typeof ENDED>();
+    this.#wake = () => first.resolve(ENDED);
+    // When the command's end comes first, a failure afterwards is nobody's: it settles nothing.
+    iterator.next().then(first.resolve, first.reject);
     try {
-      return await Promise.race([this.#ended.promise, next]);
+      return await first.promise;
     } catch (cause) {
       this.failure = { cause };
       await this.#endCommand();
       throw cause;
+    } finally {
+      this.#wake = () => undefined;
     }
   }
 }
