@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 /** Workflow prompts that come with the image, by the name that `prompt.builtin` gives. */
-export const BUILTIN_PROMPTS = ['analyze-failures'] as const;
+export const BUILTIN_PROMPTS = ['analyze-failures', 'code-review', 'renovate-babysit'] as const;
 
 export type BuiltinPrompt = (typeof BUILTIN_PROMPTS)[number];
 

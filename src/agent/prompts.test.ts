@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { BUILTIN_PROMPTS, loadBuiltinPrompt } from './prompt-files.ts';
+import { loadBuiltinPrompt } from './prompt-files.ts';
 import {
   BASE_SYSTEM_PROMPT,
   CONTINUATION_PROMPT,
@@ -36,23 +35,6 @@ test('the sandbox prompt names the tools and the result fields that there are', 
     expect(SANDBOX_PROMPT).toContain(word);
   }
 });
-
-test.each(BUILTIN_PROMPTS)(
-  'the built-in prompt %s is there, and names only tools that exist',
-  async (name) => {
-    const text = await loadBuiltinPrompt(name);
-    const named = new Set(text.match(/`(?:gitlab|sandbox|fetch|konflux|tf)_[a-z_]+`/g));
-    const existing = [
-      'gitlab_get_mr_details',
-      'gitlab_get_commit_statuses',
-      'gitlab_get_job_log',
-      'gitlab_get_mr_diff',
-      'sandbox_exec',
-    ];
-    expect([...named].toSorted()).toEqual(existing.map((tool) => `\`${tool}\``).toSorted());
-    expect(text).toBe(readFileSync(new URL(`../../prompts/workflows/${name}.md`, import.meta.url), 'utf8'));
-  },
-);
 
 test.each(['nope', '../loop/base', ''])(
   'an unknown built-in prompt (%j) is refused with the list of those there are',

@@ -109,7 +109,11 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
         gitlabToken: async () => token,
       }).toolsFor({
         workflow: { namespace: FILE_NAMESPACE, name: configured.name },
-        scope: { ...run.spec.mergeRequest, sha },
+        scope: {
+          ...run.spec.mergeRequest,
+          sha,
+          allowedProjects: workflow.spec.dataSources.gitlab?.allowedProjects ?? [],
+        },
       }),
       openSandbox: sandboxes.open,
       note: publish

@@ -75,7 +75,13 @@ const rule = z.strictObject({
 });
 
 const sources = z.strictObject({
-  gitlab: z.strictObject({ token_env: envName.optional() }).optional(),
+  gitlab: z
+    .strictObject({
+      token_env: envName.optional(),
+      /** Other projects that the tools may read, besides the merge request's own. */
+      allowed_projects: z.array(projectPath).max(100).default([]),
+    })
+    .optional(),
   konflux: z
     .strictObject({
       cluster_url: httpUrl.regex(

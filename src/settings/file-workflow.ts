@@ -54,6 +54,7 @@ export function configuredWorkflow(
       publish: { kind: 'Note', internal: settings.internal_notes },
       dataSources: {
         gitlab: gitlab && {
+          allowedProjects: gitlab.allowed_projects,
           tokenSecretRef: secret('tool', gitlab.token_env, `${at}.data_sources.gitlab.token_env`),
         },
         konflux: konflux && {
