@@ -18,6 +18,7 @@ import {
   unique,
 } from '../builders/kube-access.ts';
 import { until } from '../builders/pool.ts';
+import { publishToTopic } from '../fakes/sns-publish.ts';
 
 const REGION = 'us-east-1';
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -164,22 +165,7 @@ function makeQueue(
   };
   return {
     queue: sqsQueue({ queueUrl, region: REGION, endpoint: server.address, credentials }),
-    async publish(message, attributes) {
-      const form = new URLSearchParams({
-        Action: 'Publish',
-        Version: '2010-03-31',
-        TopicArn: topicArn,
-        Message: message,
-      });
-      for (const [at, [attribute, value]] of Object.entries(attributes).entries()) {
-        const prefix = `MessageAttributes.entry.${at + 1}`;
-        form.set(`${prefix}.Name`, attribute);
-        form.set(`${prefix}.Value.DataType`, 'String');
-        form.set(`${prefix}.Value.StringValue`, value);
-      }
-      const answer = await fetch(server.address, { method: 'POST', body: form });
-      if (!answer.ok) throw new Error(`SNS: ${answer.status} ${await answer.text()}`);
-    },
+    publish: (message, attributes) => publishToTopic(server.address, topicArn, message, attributes),
     async send(body, attributes = {}) {
       const entries = Object.entries(attributes).map(([key, value]) => [
         key,
