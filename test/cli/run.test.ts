@@ -219,6 +219,39 @@ describe('a saved session', () => {
   });
 });
 
+describe('hummingbird transcript', () => {
+  it('prints what a saved session holds', async () => {
+    const folder = world.path('told');
+    await world.run(['--event', EVENT, '--save-session', folder]);
+    const { code, stdout } = await world.start(['transcript', folder]).ended;
+    expect(code).toBe(0);
+    expect(stdout).toBe(await readFile(`${folder}/transcript.md`, 'utf8'));
+    expect(stdout).toMatch(/^# analyze-failures on group\/app!1\n/);
+    expect(stdout).toContain('**Call** `sandbox_exec`');
+  });
+
+  it('follows a run, iteration by iteration, to its end', async () => {
+    const folder = world.path('followed');
+    await mkdir(folder);
+    const following = world.start(['transcript', folder, '--follow']);
+    const running = world.start(['run', '--event', EVENT, '--save-session', folder]);
+    expect((await running.ended).code).toBe(0);
+    const { code, stdout } = await following.ended;
+    expect(code).toBe(0);
+    expect(stdout).toBe(await readFile(`${folder}/transcript.md`, 'utf8'));
+  });
+
+  it.each([
+    [['transcript', '.'], /no transcript yet/],
+    [['transcript', 'some-run'], /give the operator's --bucket or --store-dir/],
+    [['transcript', './None'], /is no folder, and cannot be the name/],
+  ])('says what it misses: %j', async (args, message) => {
+    const { code, stderr } = await world.start(args).ended;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+});
+
 describe('--publish note', () => {
   it('posts one note, first as a placeholder, and signs it', async () => {
     const { code, stderr } = await world.run(['--event', EVENT, '--publish', 'note'], {
