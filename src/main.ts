@@ -182,6 +182,11 @@ function interruption(): AbortSignal {
   return stop.signal;
 }
 
+// Whoever reads has had enough (| head): what is still to be cleaned up is cleaned up all the same.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

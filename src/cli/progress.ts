@@ -106,7 +106,12 @@ function note(
       state.outputTokens = event.totalUsage.outputTokens;
       state.costUsd = event.costUsd;
       state.waitingSince = now;
-      const calls = event.toolCalls === 1 ? '1 tool call' : `${event.toolCalls} tool calls`;
+      const calls =
+        event.toolCalls === 0
+          ? 'answer'
+          : event.toolCalls === 1
+            ? '1 tool call'
+            : `${event.toolCalls} tool calls`;
       const { inputTokens, outputTokens } = event.usage;
       return minor(
         `${at} model: ${calls}, ${inputTokens} tokens in, ${outputTokens} out${cost(event.costUsd)}`,
