@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { RUN_BACKENDS, type RunSettings } from '../settings/run.ts';
+import { SANDBOX_BACKENDS, type SandboxBackend } from '../settings/file-schema.ts';
+import type { RunSettings } from '../settings/run.ts';
 
 /** Adds `run` to the program; `action` gets the checked flags and whether JSON is wanted. */
 export function addRunCommand(
@@ -21,7 +22,7 @@ export function addRunCommand(
     .option('--workflow <name>', 'workflow of the configuration; default: the only one of the project')
     .addOption(
       new Option('--sandbox <backend>', "where commands run; the workflow's own choice wins").choices(
-        RUN_BACKENDS,
+        SANDBOX_BACKENDS,
       ),
     )
     .option('--image <image>', 'image of a podman sandbox; default: settings.sandbox.image')
@@ -58,7 +59,7 @@ interface RunFlags {
   readonly filename?: string;
   readonly config: string;
   readonly workflow?: string;
-  readonly sandbox?: (typeof RUN_BACKENDS)[number];
+  readonly sandbox?: SandboxBackend;
   readonly image?: string;
   readonly model?: string;
   readonly saveSession?: string;

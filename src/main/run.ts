@@ -20,6 +20,7 @@ import { systemClock } from '../kube/clock.ts';
 import { createNotesFactory } from '../notes/gitlab-notes.ts';
 import { type Environment, readEnvSecrets, validateEnv } from '../settings/environment.ts';
 import { type Config, loadConfig, workflowsOf } from '../settings/file.ts';
+import type { SandboxBackend } from '../settings/file-schema.ts';
 import { type ConfiguredWorkflow, FILE_NAMESPACE } from '../settings/file-workflow.ts';
 import { readMarkerKeys, SettingsError } from '../settings/operator.ts';
 import { createReferences, type References, type Resolved } from '../settings/references.ts';
@@ -61,7 +62,7 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
   });
   const configured = chooseWorkflow(config, wish, settings);
   const { workflow } = configured;
-  const backend = backendOf(settings, configured.backend);
+  const backend = backendOf(settings, backendWanted(wish) ?? configured.backend);
   const publish = settings.publish === 'note';
   checkEnvironment(configured, wish, { env, publish });
 
@@ -162,6 +163,11 @@ function sessionsOf(
 ): RunParts['sessions'] {
   if (saveSession === undefined || saveSession === resume) return earlier;
   return flatStore(createFolderStore(saveSession));
+}
+
+function backendWanted({ spec }: RunWish): SandboxBackend | undefined {
+  if (spec.sandbox?.none === true) return 'none';
+  return spec.sandbox?.poolRef === undefined ? undefined : 'k8spool';
 }
 
 type Envelope = NonNullable<RunParts['earlier']>['session']['envelope'];

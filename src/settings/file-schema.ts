@@ -32,7 +32,9 @@ const modelMap = z.strictObject({
 /** A name alone tells the provider: `gemini…`, `claude…`. */
 const model = z.preprocess((value) => (typeof value === 'string' ? { name: value } : value), modelMap);
 
-const backend = z.enum(['podman', 'k8s', 'k8spool', 'kubevirt', 'kubevirtpool', 'none']);
+/** Kinds of sandboxes, as people name them. */
+export const SANDBOX_BACKENDS = ['podman', 'k8s', 'k8spool', 'kubevirt', 'kubevirtpool', 'none'] as const;
+const backend = z.enum(SANDBOX_BACKENDS);
 
 const settings = z.strictObject({
   gitlab_url: httpUrl.default('https://gitlab.com'),

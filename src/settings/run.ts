@@ -1,6 +1,5 @@
+import type { SandboxBackend } from './file-schema.ts';
 import { SettingsError } from './operator.ts';
-
-export const RUN_BACKENDS = ['podman', 'k8s', 'k8spool', 'kubevirt', 'kubevirtpool', 'none'] as const;
 
 /** What `hummingbird run` is told by its flags. */
 export interface RunSettings {
@@ -9,7 +8,7 @@ export interface RunSettings {
   readonly manifest: string | undefined;
   readonly config: string;
   readonly workflow: string | undefined;
-  readonly sandbox: (typeof RUN_BACKENDS)[number] | undefined;
+  readonly sandbox: SandboxBackend | undefined;
   readonly image: string | undefined;
   readonly model: string | undefined;
   readonly saveSession: string | undefined;
@@ -36,7 +35,10 @@ export function checkRunSettings(settings: RunSettings): void {
     throw new SettingsError('--resume needs --message, the reply to the earlier conversation');
 }
 
-/** The backend that is used: the workflow's own word, else the flag, else what the cluster flags suggest. */
+/**
+ * The backend that is used: what the run's manifest or its workflow wants, else the flag, else what the cluster
+ * flags suggest. Throws SettingsError for one that cannot be had.
+ */
 export function backendOf(
   settings: Pick<RunSettings, 'sandbox' | 'context' | 'kubeconfig'>,
   wanted: RunSettings['sandbox'],
