@@ -1,4 +1,4 @@
-// npm run bench [-- NAME…]: measures on a cluster of its own, prints a table, writes bench/results.json.
+// npm run bench [-- NAME…]: measures, on a cluster of its own where one is needed, prints a table, writes bench/results.json.
 // NAME is a key (exec.ratio) or the beginning of one (exec). It prints what is, not what should be.
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,18 +6,37 @@ import { type Cluster, startCluster } from '../hack/cluster/cluster.ts';
 import { claimBench } from './claim.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
+import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
 import type { Row, Rows } from './row.ts';
+import { spillMemoryBench, spillTokensBench } from './spill.ts';
 
 interface Bench {
   /** The figures that it gives, so that naming one runs only what it needs. */
   readonly keys: readonly string[];
-  run(cluster: Cluster): Promise<Rows>;
+  /** The cluster is started when the first one asks for it. */
+  run(cluster: () => Promise<Cluster>): Promise<Rows>;
 }
 
 const BENCHES: readonly Bench[] = [
-  { keys: ['exec.ratio', 'stream.in.ratio', 'stream.out.ratio'], run: execBench },
-  { keys: ['claim.ratio', 'claim.p50ms', 'claim.p95ms'], run: claimBench },
-  { keys: ['firstRequest.p50ms', 'firstRequest.p95ms'], run: firstRequestBench },
+  { keys: ['loop.overhead.p50ms'], run: loopOverheadBench },
+  { keys: ['loop.concurrency.ratio'], run: loopConcurrencyBench },
+  { keys: ['spill.tokens.ratio'], run: spillTokensBench },
+  {
+    keys: ['spill.rss.mb', 'spill.buffered.mb'],
+    run: async (cluster) => spillMemoryBench(await cluster()),
+  },
+  {
+    keys: ['exec.ratio', 'stream.in.ratio', 'stream.out.ratio'],
+    run: async (cluster) => execBench(await cluster()),
+  },
+  {
+    keys: ['claim.ratio', 'claim.p50ms', 'claim.p95ms'],
+    run: async (cluster) => claimBench(await cluster()),
+  },
+  {
+    keys: ['firstRequest.p50ms', 'firstRequest.p95ms'],
+    run: async (cluster) => firstRequestBench(await cluster()),
+  },
 ];
 
 const resultsFile = fileURLToPath(new URL('results.json', import.meta.url));
@@ -35,8 +54,13 @@ if (chosen.length === 0) {
 }
 
 async function measure(benches: readonly Bench[]): Promise<void> {
-  const cluster = await startCluster({ name: `bench-${process.pid}`, log: (line) => console.error(line) });
-  const stop = () => void cluster.stop().finally(() => process.exit(130));
+  let starting: Promise<Cluster> | undefined;
+  const cluster = (): Promise<Cluster> => {
+    starting ??= startCluster({ name: `bench-${process.pid}`, log: (line) => console.error(line) });
+    return starting;
+  };
+  const end = async (): Promise<void> => await (await starting)?.stop();
+  const stop = () => void end().finally(() => process.exit(130));
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
     for (const { keys, run } of benches) {
@@ -46,7 +70,7 @@ async function measure(benches: readonly Bench[]): Promise<void> {
       show(rows);
     }
   } finally {
-    await cluster.stop();
+    await end();
   }
 }
 
