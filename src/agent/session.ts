@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { ObjectStore, PutResult, StoredObject } from '../store/port.ts';
 import type { CanonicalMessage, Usage } from './models/port.ts';
 
 const count = z.int().nonnegative();
 
-const canonicalMessageSchema: z.ZodType<CanonicalMessage> = z.discriminatedUnion('role', [
+export const canonicalMessageSchema: z.ZodType<CanonicalMessage> = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), content: z.string() }),
   z.object({
     role: z.literal('assistant'),
@@ -25,13 +26,15 @@ const canonicalMessageSchema: z.ZodType<CanonicalMessage> = z.discriminatedUnion
 
 const storedFileSchema = z.object({ sha256: z.string(), bytes: count });
 
-const envelopeSchema = z.object({
+export const envelopeSchema = z.object({
   format_version: z.literal(1),
   session_id: z.string().min(1),
   workflow: z.string(),
   project: z.string(),
   iid: z.int().positive(),
   sha: z.string().exactOptional(),
+  /** uid of the run that saved it, so that a save that is repeated knows its own. */
+  run: z.string().exactOptional(),
   model: z.string(),
   provider: z.string(),
   /** RFC 3339. */
@@ -77,20 +80,28 @@ export function envelopeUsage(usage: Usage): SessionEnvelope['usage'] {
   };
 }
 
-/** Throws with the place of the fault, or the version that it does not know. */
+/** What is stored is no session that this version can read; trying again does not help. */
+export class SessionFormatError extends Error {
+  override readonly name = 'SessionFormatError';
+}
+
+/** Throws SessionFormatError with the place of the fault, or the version that it does not know. */
 export function parseEnvelope(text: string): ReadEnvelope {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw new Error('The session cannot be read: context.json is not JSON. Start a new analysis.', { cause });
+    throw new SessionFormatError(
+      'The session cannot be read: context.json is not JSON. Start a new analysis.',
+      { cause },
+    );
   }
   const version = versioned.safeParse(json).data?.format_version;
   if (version === undefined) {
     const contents = Array.isArray(json) ? json : legacy.safeParse(json).data?.contents;
     if (contents) return { kind: 'LegacyGemini', contents };
   } else if (version !== 1) {
-    throw new Error(
+    throw new SessionFormatError(
       `The session was saved in format ${String(version)} by another version of the operator; this one reads 1.`,
     );
   }
@@ -98,7 +109,7 @@ export function parseEnvelope(text: string): ReadEnvelope {
   if (parsed.success) return { kind: 'Canonical', envelope: parsed.data };
   const [issue] = parsed.error.issues;
   const where = issue?.path.map(String).join('.') || '(top level)';
-  throw new Error(
+  throw new SessionFormatError(
     `The session cannot be read: ${where}: ${issue?.message ?? 'unknown fault'}. Start a new analysis.`,
   );
 }
@@ -173,12 +184,15 @@ export interface LoadedSession {
   readonly read: ReadEnvelope;
   /** For the next save. */
   readonly etag: string;
+  /** Of `context.json`. */
+  readonly sha256: string;
+  readonly bytes: number;
 }
 
 /** A context larger than this is none of ours: an envelope holds at most a context window. */
 const MAX_CONTEXT_BYTES = 64 * 1024 * 1024;
 
-/** Undefined when there is no such session (any more). */
+/** Undefined when there is no such session (any more). Throws SessionFormatError, StoreError. */
 export async function loadSession(
   store: ObjectStore,
   sessionId: string,
@@ -186,17 +200,25 @@ export async function loadSession(
 ): Promise<LoadedSession | undefined> {
   const object = await store.get(sessionKey(sessionId, 'context'), signal);
   if (!object) return undefined;
-  return { read: parseEnvelope(await readText(object)), etag: object.etag };
+  const content = await readAll(object);
+  return {
+    read: parseEnvelope(content.toString('utf8')),
+    etag: object.etag,
+    sha256: createHash('sha256').update(content).digest('hex'),
+    bytes: content.byteLength,
+  };
 }
 
-async function readText({ body }: StoredObject): Promise<string> {
+async function readAll({ body }: StoredObject): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > MAX_CONTEXT_BYTES)
-      throw new Error(`The session cannot be read: context.json is over ${MAX_CONTEXT_BYTES} bytes.`);
+      throw new SessionFormatError(
+        `The session cannot be read: context.json is over ${MAX_CONTEXT_BYTES} bytes.`,
+      );
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }

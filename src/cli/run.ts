@@ -1,3 +1,4 @@
+import { continuedContents, type EarlierSession, restoreFiles } from '../agent/earlier-session.ts';
 import { type LoopResult, runLoop } from '../agent/loop.ts';
 import type { Model, Usage } from '../agent/models/port.ts';
 import type { ModelPrice } from '../agent/pricing.ts';
@@ -16,15 +17,7 @@ import { type Sandbox, type SandboxRef, SandboxUnavailableError } from '../sandb
 import type { ObjectStore } from '../store/port.ts';
 import type { Progress } from './progress.ts';
 import type { RunNote } from './run-note.ts';
-import {
-  continuedContents,
-  type EarlierSession,
-  keepSession,
-  lastSpill,
-  restoreFiles,
-  type SessionRecord,
-  transcriptOf,
-} from './run-session.ts';
+import { keepSession, type SessionRecord, transcriptOf } from './run-session.ts';
 
 /** One run outside the operator, with everything it works with. */
 export interface RunParts {
@@ -114,7 +107,9 @@ async function work(parts: RunParts, boxes: Boxes, interrupt: AbortSignal): Prom
   const { run, effective, model, progress, earlier, redact } = parts;
   const signal = AbortSignal.any([interrupt, AbortSignal.timeout(effective.timeoutMs)]);
   await open(parts, boxes, signal);
-  const notice = await restored(parts, boxes.current, signal);
+  const files =
+    earlier && boxes.current && (await restoreFiles(earlier.store, earlier.session, boxes.current, signal));
+  if (files?.problem !== undefined && !signal.aborted) progress.say(files.problem);
   const registry = createRegistry({
     tools: parts.tools,
     redact,
@@ -122,7 +117,7 @@ async function work(parts: RunParts, boxes: Boxes, interrupt: AbortSignal): Prom
       ? {}
       : {
           sandbox: boxes.current,
-          spillCounter: createSpillCounter(earlier && (await lastSpill(boxes.current, signal))),
+          spillCounter: createSpillCounter(files?.lastSpill),
           replaceSandbox: async (_lost, abort) => {
             progress.say('the sandbox was lost; making another one');
             return open(parts, boxes, abort);
@@ -152,7 +147,7 @@ async function work(parts: RunParts, boxes: Boxes, interrupt: AbortSignal): Prom
     ...(parts.prices && { prices: parts.prices }),
     sink: progress.event,
     checkpoint: async ({ transcript }) => follow(parts, transcript),
-    ...(notice === undefined ? {} : { notice }),
+    ...(files?.problem === undefined ? {} : { notice: files.problem }),
   });
   return { result: resultOf(run, end, redact), end };
 }
@@ -164,25 +159,6 @@ async function open(parts: RunParts, boxes: Boxes, signal: AbortSignal): Promise
   boxes.current = sandbox;
   parts.progress.say(`sandbox: ${sandbox.ref.kind} ${sandbox.ref.name}`);
   return sandbox;
-}
-
-/** What the model is to be told of files that are not as they were. */
-async function restored(
-  { earlier, progress }: RunParts,
-  sandbox: Sandbox | undefined,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (earlier === undefined || sandbox === undefined) return undefined;
-  try {
-    const problem = await restoreFiles(earlier.store, earlier.session, sandbox, signal);
-    if (problem !== undefined) progress.say(problem);
-    return problem;
-  } catch (error) {
-    signal.throwIfAborted();
-    const problem = `The files of the earlier sandbox could not be restored: ${messageOf(error)}`;
-    progress.say(problem);
-    return problem;
-  }
 }
 
 /** Whoever follows the transcript sees each iteration; that it cannot be written is said at the end. */

@@ -8,11 +8,12 @@ import type { EventRecorder } from '../../kube/port.ts';
 import type { RunDeps } from './deps.ts';
 import { emptyLocalState, stopAll } from './local.ts';
 import { createRunReconciler } from './reconcile.ts';
+import { sessionIdOf } from './step.ts';
 
 export interface RunControllerOptions {
   readonly operator: HummingbirdOperator;
   readonly runs: Informer<AgentRun>;
-  readonly deps: RunDeps;
+  readonly deps: Omit<RunDeps, 'sessionRuns'>;
   /** Runs reconciled side by side. Their agent loops are not counted: they run beside the reconciles. */
   readonly concurrency: number;
   /** Calls back when a replica came, went or expired, which is when its runs can be taken over. */
@@ -27,14 +28,19 @@ export interface RunController {
 
 export function createRunController(options: RunControllerOptions): RunController {
   const { operator, runs } = options;
-  const deps = { ...options.deps, events: redacted(options.deps) };
+  const deps: RunDeps = {
+    ...options.deps,
+    events: redacted(options.deps),
+    sessionRuns: (namespace, session) =>
+      runs.list((run) => run.metadata.namespace === namespace && sessionIdOf(run) === session),
+  };
   const local = emptyLocalState();
   const reconcile = createRunReconciler(deps, local, ({ namespace, name }, afterMs) =>
     controller.enqueue(`${namespace}/${name}`, afterMs),
   );
   const controller: Controller = operator.control({
     name: 'agentrun',
-    sources: [from(runs), replicaChanges(options)],
+    sources: [from(runs), turns(runs), replicaChanges(options)],
     reconcile: (key, signal) => reconcile(refOfKey(key), signal),
     concurrency: options.concurrency,
   });
@@ -45,11 +51,22 @@ export function createRunController(options: RunControllerOptions): RunControlle
 }
 
 /** Messages carry what GitLab, the store or the model said: no secret of this process leaves it that way. */
-function redacted({ events, redact }: RunDeps): EventRecorder {
+function redacted({ events, redact }: RunControllerOptions['deps']): EventRecorder {
   return {
     record: (target, type, reason, message) => events.record(target, type, reason, redact(message)),
     flush: () => events.flush(),
   };
+}
+
+/** Wakes the runs that go on with a session when one of its runs is over. */
+function turns(runs: Informer<AgentRun>): Source {
+  return from(runs, ({ type, object }) => {
+    if (type !== 'Deleted' && !isTerminal(object.status?.phase)) return [];
+    const session = sessionIdOf(object);
+    return runs
+      .list(({ spec, status }) => spec.sessionRef?.name === session && !isTerminal(status?.phase))
+      .map(keyOf);
+  });
 }
 
 /** Wakes the runs that others hold whenever a replica's Lease may have ended. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aCondition, aRun } from '../../../test/builders/run.ts';
 import {
+  AWAITS_TURN,
   DELETED_REPORT_PATIENCE_MS,
   decide,
   type Observed,
@@ -23,6 +24,7 @@ const observed = (run: Observed['run'], changes: Partial<Observed> = {}): Observ
   run,
   execution: { kind: 'None' },
   holdsSandbox: false,
+  session: { kind: 'New' },
   self: SELF,
   holderAlive: true,
   publishesNote: true,
@@ -91,6 +93,69 @@ describe('decide, before the outcome', () => {
       'takes the result',
       observed(aRun(working), { holdsSandbox: true, execution: { kind: 'Finished' } }),
       { kind: 'TakeResult' },
+    ],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
+});
+
+describe('decide, for a run that goes on with a session', () => {
+  const spec = { spec: { sessionRef: { name: 's-1' }, message: 'And now?' } };
+  const behind = { session: { kind: 'Behind', run: 'run-0' } } as const;
+  const toOpen = { session: { kind: 'ToOpen' } } as const;
+  const awaiting = aCondition('Succeeded', 'Unknown', AWAITS_TURN);
+  const longAgo = { startTime: ago(26 * minute) };
+  const waiting = { ...working, ...longAgo, conditions: [...admitted.conditions, awaiting] };
+  it.each<[string, Observed, object]>([
+    [
+      'posts the placeholder before it waits, so that whoever replied sees that it was read',
+      observed(aRun(admitted, spec), behind),
+      { kind: 'PostPlaceholder' },
+    ],
+    [
+      'waits for the run before it without a sandbox',
+      observed(aRun(working, spec), behind),
+      { kind: 'AwaitTurn', behind: 'run-0' },
+    ],
+    [
+      'opens the session when nobody is before it',
+      observed(aRun(working, spec), toOpen),
+      { kind: 'OpenSession' },
+    ],
+    [
+      'opens the session again in a process that takes it over in the middle of its loop',
+      observed(aRun({ ...working, phase: 'Running' }, spec), toOpen),
+      { kind: 'OpenSession' },
+    ],
+    [
+      'claims a sandbox once the session is open',
+      observed(aRun(working, spec), { session: { kind: 'Open' } }),
+      { kind: 'ClaimSandbox' },
+    ],
+    [
+      'does not pay with its own time for the runs before it',
+      observed(aRun(waiting, spec), behind),
+      { kind: 'AwaitTurn' },
+    ],
+    [
+      'gets its turn however long it has waited',
+      observed(aRun(waiting, spec), toOpen),
+      { kind: 'OpenSession' },
+    ],
+    [
+      'has a time limit like every run as soon as its session is open',
+      observed(aRun({ ...working, ...longAgo }, spec), { session: { kind: 'Open' } }),
+      { kind: 'SetOutcome', reason: 'Timeout' },
+    ],
+    [
+      'can be cancelled while it waits',
+      observed(aRun(working, { spec: { ...spec.spec, cancel: true } }), behind),
+      { kind: 'SetOutcome', reason: 'Cancelled' },
+    ],
+    [
+      'can be deleted while it waits',
+      observed(aRun(working, { ...spec, metadata: { deletionTimestamp: ago(1) } }), behind),
+      { kind: 'SetOutcome', reason: 'Cancelled' },
     ],
   ])('%s', (_, state, expected) => {
     expect(decide(state, now)).toMatchObject(expected);

@@ -11,12 +11,22 @@ export type ExecutionState =
   | { readonly kind: 'Running'; readonly unrecorded: boolean }
   | { readonly kind: 'Finished' };
 
+/** The conversation that the run goes on with. */
+export type SessionState =
+  /** It goes on with none. */
+  | { readonly kind: 'New' }
+  /** Runs of one session are serial: this one comes before. */
+  | { readonly kind: 'Behind'; readonly run: string }
+  | { readonly kind: 'ToOpen' }
+  | { readonly kind: 'Open' };
+
 /** Everything that a decision rests on; gathered by `observe`. */
 export interface Observed {
   readonly run: AgentRun;
   readonly execution: ExecutionState;
   /** Whether this process has the handle of the run's sandbox. */
   readonly holdsSandbox: boolean;
+  readonly session: SessionState;
   /** This process as holders are named. */
   readonly self: string;
   /** Whether the replica that holds the run renews its Lease; false when nobody holds it. */
@@ -39,6 +49,8 @@ export type Step =
   | { readonly kind: 'TakeHold' }
   | { readonly kind: 'Admit' }
   | { readonly kind: 'PostPlaceholder' }
+  | { readonly kind: 'AwaitTurn'; readonly behind: string }
+  | { readonly kind: 'OpenSession' }
   | { readonly kind: 'ClaimSandbox' }
   | { readonly kind: 'StartLoop' }
   | { readonly kind: 'RecordProgress' }
@@ -50,6 +62,8 @@ export type Step =
   | { readonly kind: 'ReleaseSandbox' }
   | { readonly kind: 'Finish' };
 
+/** Reason of `Succeeded` while earlier runs of the session are at work. */
+export const AWAITS_TURN = 'AwaitingTurn';
 /** How long the note and the session are tried after the outcome before the run ends without them. */
 export const REPORT_PATIENCE_MS = 30 * 60_000;
 export const SAVE_PATIENCE_MS = 2 * 60_000;
@@ -110,6 +124,9 @@ function decideWork(observed: Observed, now: Date): Step {
     return execution.unrecorded
       ? { kind: 'RecordProgress' }
       : { kind: 'Wait', ms: msToDeadline(observed, now) };
+  // Before a sandbox stands idle for it.
+  if (observed.session.kind === 'Behind') return { kind: 'AwaitTurn', behind: observed.session.run };
+  if (observed.session.kind === 'ToOpen') return { kind: 'OpenSession' };
   if (observed.usesSandbox && !observed.holdsSandbox) return { kind: 'ClaimSandbox' };
   return { kind: 'StartLoop' };
 }
@@ -125,7 +142,7 @@ function stopReason(observed: Observed, now: Date): Stop | undefined {
   if (run.metadata.deletionTimestamp !== undefined)
     return { reason: 'Cancelled', message: 'The AgentRun was deleted', stopLoop: 'Cancelled' };
   if (run.spec.cancel) return { reason: 'Cancelled', message: 'spec.cancel is set', stopLoop: 'Cancelled' };
-  if (msToDeadline(observed, now) > 0) return undefined;
+  if (awaitsTurn(observed) || msToDeadline(observed, now) > 0) return undefined;
   const minutes = Math.round(timeoutMs / 6_000) / 10;
   const sandbox = conditionOf(run.status?.conditions, 'SandboxReady');
   if (run.status?.phase === 'Claiming' && sandbox !== undefined && sandbox.status !== 'True')
@@ -136,6 +153,15 @@ function stopReason(observed: Observed, now: Date): Stop | undefined {
     };
   const why = observed.lastFailure === undefined ? '' : `; the last step failed: ${observed.lastFailure}`;
   return { reason: 'Timeout', message: `Not finished within ${minutes} min${why}`, stopLoop: 'Timeout' };
+}
+
+/**
+ * The time of the runs before it is not the run's own: its clock starts with its turn. Each of those has a limit of
+ * its own, so the wait ends.
+ */
+function awaitsTurn({ run, session }: Observed): boolean {
+  const waited = conditionOf(run.status?.conditions, 'Succeeded')?.reason === AWAITS_TURN;
+  return session.kind === 'Behind' || (waited && session.kind === 'ToOpen');
 }
 
 /** Milliseconds that the run may still work; 0 or less when its time is over. */

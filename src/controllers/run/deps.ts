@@ -28,6 +28,8 @@ export interface RunDeps {
   readonly holderName: string;
   /** Whether that incarnation renews its Lease. */
   isHolderAlive(holderName: string): Promise<boolean>;
+  /** Runs of one session that this process knows of, ended ones and the asking one among them. */
+  sessionRuns(namespace: string, session: string): readonly AgentRun[];
   workflow(ref: ObjectRef): Promise<AgentWorkflow | undefined>;
   actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
   model(workflow: AgentWorkflow, override: string | undefined): Promise<Resolved<Model>>;

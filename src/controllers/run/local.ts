@@ -10,6 +10,8 @@ import { type Execution, StopReason } from './execution.ts';
 export interface LocalState {
   readonly sandboxes: Map<string, Sandbox>;
   readonly executions: Map<string, Execution>;
+  /** Runs that have the session they go on with in the store, as they found it. */
+  readonly openSessions: Set<string>;
   /** Runs whose note intent this process wrote and has not acted on yet, with the monotonic time of it. */
   readonly freshIntents: Map<string, number>;
   /** The workflow as it was last seen: a run whose workflow is deleted ends as it began. */
@@ -25,6 +27,7 @@ export interface LocalState {
 export const emptyLocalState = (): LocalState => ({
   sandboxes: new Map(),
   executions: new Map(),
+  openSessions: new Set(),
   freshIntents: new Map(),
   workflows: new Map(),
   failures: new Map(),
@@ -36,6 +39,7 @@ export const emptyLocalState = (): LocalState => ({
 export function forget(local: LocalState, uid: string): void {
   local.sandboxes.delete(uid);
   local.executions.delete(uid);
+  local.openSessions.delete(uid);
   local.freshIntents.delete(uid);
   local.workflows.delete(uid);
   local.failures.delete(uid);

@@ -58,6 +58,7 @@ export function transcriptHeader(
   return {
     title: `${run.spec.workflowRef.name} on ${project}!${iid}`,
     facts: { run: `${run.metadata.namespace}/${run.metadata.name}`, model, session },
+    ...(run.spec.message === undefined ? {} : { request: run.spec.message }),
   };
 }
 

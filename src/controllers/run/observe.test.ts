@@ -51,4 +51,23 @@ describe('observe', () => {
     expect((await look(dead))?.state.holderAlive).toBe(false);
     expect((await look(aRun()))?.state.holderAlive).toBe(false);
   });
+
+  it('looks for the runs before a run that goes on with a session, until the session is open or it has ended', async () => {
+    const spec = { spec: { sessionRef: { name: 's-1' } } };
+    const before = aRun({ phase: 'Running' }, { ...spec, metadata: { name: 'run-0', uid: 'u-0' } });
+    const { context } = aStep(aRun(), {
+      workflow: async () => aWorkflow(),
+      isHolderAlive: async () => true,
+      sessionRuns: (namespace, session) => (namespace === 'agents' && session === 's-1' ? [before] : []),
+    });
+    const { deps, local } = context;
+    const look = async (run: AgentRun) => (await observe(deps, local, ref, run))?.state.session;
+    const waiting = aRun({ ...held, phase: 'Claiming' }, spec);
+    expect(await look(waiting)).toEqual({ kind: 'Behind', run: 'run-0' });
+    expect(await look(aRun({ ...held, phase: 'Succeeded' }, spec))).toEqual({ kind: 'ToOpen' });
+    expect(await look(aRun(held, spec))).toEqual({ kind: 'ToOpen' });
+    local.openSessions.add(waiting.metadata.uid ?? '');
+    expect(await look(waiting)).toEqual({ kind: 'Open' });
+    expect(await look(aRun(held))).toEqual({ kind: 'New' });
+  });
 });

@@ -2,10 +2,11 @@ import { AGENT_RUNS, type AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import type { ObjectRef } from '../../kube/port.ts';
-import type { ExecutionState, Observed } from './decide.ts';
+import type { ExecutionState, Observed, SessionState } from './decide.ts';
 import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
 import type { LocalState } from './local.ts';
+import { runBefore } from './turn.ts';
 
 export interface Observation {
   readonly run: AgentRun;
@@ -35,6 +36,7 @@ export async function observe(
       run,
       execution: executionState(local, run),
       holdsSandbox: local.sandboxes.has(uid),
+      session: sessionState(deps, local, run),
       self: deps.holderName,
       holderAlive: holder !== undefined && (await deps.isHolderAlive(holder.replica)),
       lastFailure: local.failures.get(uid),
@@ -44,6 +46,15 @@ export async function observe(
       ttlMs: effective.ttlMs,
     },
   };
+}
+
+function sessionState(deps: RunDeps, local: LocalState, run: AgentRun): SessionState {
+  const { spec, metadata, status } = run;
+  if (spec.sessionRef === undefined) return { kind: 'New' };
+  if (local.openSessions.has(metadata.uid ?? '')) return { kind: 'Open' };
+  if (isTerminal(status?.phase)) return { kind: 'ToOpen' };
+  const before = runBefore(run, deps.sessionRuns(metadata.namespace ?? '', spec.sessionRef.name));
+  return before === undefined ? { kind: 'ToOpen' } : { kind: 'Behind', run: before.metadata.name ?? '' };
 }
 
 async function workflowOf(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureText, placeholderText, resultText } from './texts.ts';
+import { expiredText, failureText, placeholderText, resultText } from './texts.ts';
 
 const parts = { answer: 'It is the cache.', message: 'm', model: 'test-script', transcript: '' } as const;
 
@@ -37,5 +37,13 @@ describe('the texts of a note', () => {
     const text = failureText(reason, 'What happened.');
     expect(text.split('\n')[0]).toContain(word);
     expect(text).toContain(`Reason: ${reason}. What happened.`);
+  });
+
+  it('answers a reply to an expired conversation politely, with what to do', () => {
+    const text = expiredText('analyze-failures');
+    expect(text).toMatch(/^Thank you/);
+    expect(text).toContain('expired');
+    expect(text).toContain('start the analyze-failures workflow anew');
+    expect(text).not.toMatch(/failed|InvalidSpec/);
   });
 });

@@ -35,3 +35,7 @@ export function failureText(reason: RunReason, text: string): string {
   const headline = HEADLINES[reason] ?? 'Hummingbird analysis failed.';
   return `${headline}\n\nReason: ${reason}. ${text}`;
 }
+
+/** The answer to a reply whose conversation is not kept any more. */
+export const expiredText = (workflow: string): string =>
+  `Thank you for the reply. The conversation that it belongs to has expired: what was said in it, and the files it worked with, are not kept any more, so it cannot be continued.\n\nTo have this merge request looked at again, start the ${workflow} workflow anew; its report opens a new conversation.`;

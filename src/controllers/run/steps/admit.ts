@@ -3,6 +3,7 @@ import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import type { RunReason } from '../../../crds/reasons.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
+import { refusedSession } from './resume.ts';
 
 /** GitLab's Developer role: the least that may start a run. */
 const DEVELOPER = 30;
@@ -29,6 +30,9 @@ export async function admit(context: StepContext): Promise<StepResult> {
       'InvalidSpec',
       `AgentWorkflow ${name} does not list project ${project}; add it to spec.projects`,
     );
+
+  const refused = await refusedSession(context);
+  if (refused !== undefined) return refuse(context, 'InvalidSpec', refused);
 
   const missing = await unresolved(context, workflow);
   if (missing.invalid !== undefined) return refuse(context, 'InvalidSpec', missing.invalid);

@@ -3,14 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aRun } from '../../../../test/builders/run.ts';
+import { anEnvelope } from '../../../../test/builders/session.ts';
 import { aStep } from '../../../../test/builders/step.ts';
 import { aWorkflow } from '../../../../test/builders/workflow.ts';
+import { startLocalSandbox } from '../../../../test/fakes/local-sandbox.ts';
 import { type OpenAiServer, startOpenAi } from '../../../../test/fakes/openai/server.ts';
+import { archiveSandbox } from '../../../agent/archive.ts';
 import { chooseModel } from '../../../agent/models/choose.ts';
+import { CONTINUATION_PROMPT } from '../../../agent/prompts.ts';
+import { type SessionToSave, saveSession, sessionKey } from '../../../agent/session.ts';
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
+import type { Sandbox } from '../../../sandbox/port.ts';
 import { createFolderStore } from '../../../store/folder.ts';
 import type { ObjectStore } from '../../../store/port.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
+import type { RunDeps } from '../deps.ts';
+import { keepEarlier } from '../earlier.ts';
 import { recordProgress, startLoop, takeResult } from './loop.ts';
 
 const run = aRun({ phase: 'Running', sha: 'a'.repeat(40) });
@@ -32,9 +40,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const aLoop = () =>
+const aLoop = (of = run, deps: Partial<RunDeps> = {}) =>
   aStep(
-    run,
+    of,
     {
       store,
       model: async () => ({
@@ -46,11 +54,94 @@ const aLoop = () =>
       }),
       prompt: async () => ({ kind: 'Ok', value: 'Look.' }),
       sources: { toolsFor: async () => [] },
+      ...deps,
     },
     aWorkflow(),
   );
 const ended = ({ context }: ReturnType<typeof aLoop>) =>
   expect.poll(() => context.local.executions.get(uid)?.state, { timeout: 10_000 }).toBe('Finished');
+
+describe('the loop of a run that goes on with a session', () => {
+  const reply = aRun(
+    { phase: 'Claiming', sha: 'b'.repeat(40) },
+    { spec: { sessionRef: { name: 's-1' }, message: 'And now, with sk-secret?' } },
+  );
+  const redact = (text: string) => text.replaceAll('sk-secret', '***');
+
+  /** The loop with the session that the store holds, in a sandbox of its own. */
+  async function resumed(sandbox?: Sandbox) {
+    await keepEarlier(store, uid, 's-1', new AbortController().signal);
+    const world = aLoop(reply, { redact });
+    if (sandbox !== undefined) world.context.local.sandboxes.set(uid, sandbox);
+    await startLoop(world.context);
+    await ended(world);
+    return world;
+  }
+
+  it('shows the model the earlier conversation, then what was said, and how to go on', async () => {
+    await saveSession(store, { envelope: anEnvelope(), transcript: '' });
+    const { context } = await resumed();
+    const [system, ...rest] = openai.requests[0]?.messages ?? [];
+    expect(system?.content).toContain(CONTINUATION_PROMPT);
+    expect(rest).toEqual([
+      { role: 'user', content: 'What failed?' },
+      { role: 'assistant', content: 'It is the cache.' },
+      { role: 'user', content: 'And now, with ***?' },
+    ]);
+    expect(recordProgress(context).status).toMatchObject({ iterations: 1 });
+  });
+
+  it('goes on with a conversation that another provider had, from before there were envelopes', async () => {
+    const contents = [
+      { role: 'user', parts: [{ text: 'What failed?' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'sandbox_exec', args: { command: 'ls' } } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'sandbox_exec', response: { stdout: 'a' } } }] },
+      { role: 'model', parts: [{ text: 'It is the cache.' }] },
+    ];
+    await store.put(sessionKey('s-1', 'context'), Buffer.from(JSON.stringify({ contents })));
+    await resumed();
+    expect(openai.refusals).toEqual([]);
+    expect(openai.requests[0]?.messages.map(({ role }) => role)).toEqual([
+      ...['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
+    ]);
+  });
+
+  it('has the files of the earlier sandbox, and gives out no number of theirs again', async () => {
+    const [old, fresh] = await Promise.all([startLocalSandbox(), startLocalSandbox()]);
+    await old.exec('mkdir -p /tmp/data/_out && echo kept > /tmp/data/_out/job_012.log');
+    const archive: SessionToSave['archive'] = (to, key) => archiveSandbox(old, to, key);
+    await saveSession(store, { envelope: anEnvelope(), transcript: '', archive });
+    const { events } = await resumed(fresh);
+    const read = await fresh.exec('cat /tmp/data/_out/job_012.log');
+    expect(Buffer.from(read.stdout).toString()).toBe('kept\n');
+    expect(events).not.toContain('FilesNotRestored');
+    expect((await newestCheckpoint(store, uid))?.state.spillCounter).toBe(12);
+    await Promise.all([old.cleanup(), fresh.cleanup()]);
+  });
+
+  it('is told when the files are of another save, and goes on without them', async () => {
+    const [old, fresh] = await Promise.all([startLocalSandbox(), startLocalSandbox()]);
+    const archive: SessionToSave['archive'] = (to, key) => archiveSandbox(old, to, key);
+    await saveSession(store, { envelope: anEnvelope(), transcript: '', archive });
+    await old.exec('echo newer > /tmp/data/newer');
+    await archiveSandbox(old, store, sessionKey('s-1', 'sandbox'));
+    const { events, context } = await resumed(fresh);
+    expect(events).toContain('FilesNotRestored');
+    expect(JSON.stringify(openai.requests[0]?.messages.at(-1))).toContain('another save of the session');
+    expect(context.local.executions.get(uid)?.result?.reason).toBe('Succeeded');
+    await Promise.all([old.cleanup(), fresh.cleanup()]);
+  });
+
+  it('goes on from its own checkpoint, not from the session, after a restart', async () => {
+    await saveSession(store, { envelope: anEnvelope(), transcript: '' });
+    await resumed();
+    const again = aLoop({ ...reply, status: { ...reply.status, phase: 'Running' } });
+    await startLoop(again.context);
+    await ended(again);
+    expect(again.events).toContain('LoopResumed');
+    expect(openai.requests).toHaveLength(1);
+  });
+});
 
 describe('the loop of a run', () => {
   it('works beside the reconciles, which record what it did and take its end', async () => {

@@ -1,14 +1,18 @@
+import type { Checkpoint } from '../../../agent/checkpoint.ts';
+import { continuedContents, type EarlierSession, restoreFiles } from '../../../agent/earlier-session.ts';
 import { runLoop } from '../../../agent/loop.ts';
 import type { LoopEvent } from '../../../agent/loop-events.ts';
-import type { Model } from '../../../agent/models/port.ts';
+import type { Contents, Model } from '../../../agent/models/port.ts';
 import type { ModelPrice } from '../../../agent/pricing.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
+import type { Tool } from '../../../agent/tools/port.ts';
 import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import { clip } from '../../../crds/shapes.ts';
 import type { Sandbox } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
+import { readEarlier } from '../earlier.ts';
 import { Execution } from '../execution.ts';
 import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
@@ -35,29 +39,21 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
   ]);
   if (model.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', model.message);
   if (prompt.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', prompt.message);
-  const [tools, resume] = await Promise.all([
+  const [tools, resume, earlier] = await Promise.all([
     deps.sources.toolsFor({
       workflow: { namespace: workflow.metadata.namespace ?? '', name: workflow.metadata.name ?? '' },
       scope: { ...run.spec.mergeRequest, sha: run.status?.sha ?? '' },
     }),
     // A run that never reached the loop has nothing to look for.
     run.status?.phase === 'Running' ? newestCheckpoint(deps.store, uid) : undefined,
+    run.spec.sessionRef === undefined ? undefined : readEarlier(deps.store, uid),
   ]);
-  const sandbox = local.sandboxes.get(uid);
-  const registry = createRegistry({
-    tools,
-    redact: deps.redact,
-    spillCounter: createSpillCounter(resume?.state.spillCounter ?? 0),
-    ...(sandbox === undefined
-      ? {}
-      : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
-  });
   const work = (signal: AbortSignal, report: (progress: LoopProgress) => void) =>
     workToEnd(context, {
       model: model.value,
       prompt: prompt.value,
       prices: pricesOf(workflow.spec.model, deps.clock.now().getTime()),
-      registry,
+      ...{ tools, earlier },
       resume: resume?.state,
       signal,
       report,
@@ -125,8 +121,10 @@ interface LoopInput {
   readonly model: Model;
   readonly prompt: string;
   readonly prices: readonly ModelPrice[];
-  readonly registry: ToolRegistry;
-  readonly resume: unknown;
+  readonly tools: readonly Tool[];
+  /** The conversation that the run goes on with. */
+  readonly earlier: EarlierSession | undefined;
+  readonly resume: Checkpoint | undefined;
   readonly signal: AbortSignal;
   readonly report: (progress: LoopProgress) => void;
 }
@@ -151,8 +149,10 @@ async function workToEnd(context: StepContext, input: LoopInput): Promise<RunRes
 
 async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
   const { deps, run, effective } = context;
-  const { model, registry, report } = input;
+  const { model, report } = input;
   const uid = run.metadata.uid ?? '';
+  const { contents, spillCounter, notice } = await beginning(context, input);
+  const registry = registryOf(context, input.tools, spillCounter);
   let fenced = false;
   const end = await runLoop({
     model,
@@ -160,9 +160,9 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
       workflow: input.prompt,
       toolNotes: registry.notes(),
       hasSandbox: registry.sandbox !== undefined,
-      continuation: false,
+      continuation: run.spec.sessionRef !== undefined,
     }),
-    contents: [model.makeUserContent(firstMessage(run))],
+    contents,
     tools: registry,
     limits: {
       maxIterations: effective.maxIterations,
@@ -174,6 +174,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
     prices: input.prices,
     sink: (event) => tell(context, event),
     ...(input.resume === undefined ? {} : { resume: input.resume }),
+    ...(notice === undefined ? {} : { notice }),
     checkpoint: async (state) => {
       try {
         const checkpoint = await saveCheckpoint(deps.store, uid, state, input.signal);
@@ -202,6 +203,46 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
     },
   });
   return fenced ? undefined : resultOf(run, end, deps.redact);
+}
+
+interface Beginning {
+  readonly contents: Contents;
+  /** The last number in use. */
+  readonly spillCounter: number;
+  /** Told to the model once. */
+  readonly notice?: string;
+}
+
+/** What the model begins with. A run that goes on with a session gets its files back first. */
+async function beginning(
+  { deps, run, local }: StepContext,
+  { model, earlier, resume, signal }: LoopInput,
+): Promise<Beginning> {
+  if (resume !== undefined) return { contents: [], spillCounter: resume.spillCounter };
+  if (run.spec.sessionRef === undefined)
+    return { contents: [model.makeUserContent(firstMessage(run))], spillCounter: 0 };
+  if (earlier === undefined)
+    throw new Error(`${deps.store.location} does not hold the session that was kept for this run any more`);
+  const contents = continuedContents(model, earlier, deps.redact(run.spec.message ?? ''));
+  const sandbox = local.sandboxes.get(run.metadata.uid ?? '');
+  if (sandbox === undefined) return { contents, spillCounter: 0 };
+  const { problem, lastSpill } = await restoreFiles(deps.store, earlier, sandbox, signal);
+  if (problem === undefined) return { contents, spillCounter: lastSpill };
+  if (!signal.aborted) deps.events.record(run, 'Warning', 'FilesNotRestored', problem);
+  return { contents, spillCounter: lastSpill, notice: problem };
+}
+
+function registryOf(context: StepContext, tools: readonly Tool[], spillCounter: number): ToolRegistry {
+  const { deps, run, local } = context;
+  const sandbox = local.sandboxes.get(run.metadata.uid ?? '');
+  return createRegistry({
+    tools,
+    redact: deps.redact,
+    spillCounter: createSpillCounter(spillCounter),
+    ...(sandbox === undefined
+      ? {}
+      : { sandbox, replaceSandbox: (_, signal) => anotherSandbox(context, signal) }),
+  });
 }
 
 /** A sandbox that was lost on the way becomes a fresh one, not a lost run. */

@@ -4,7 +4,8 @@ import { conditionOf } from '../../conditions.ts';
 import { type RunResult, readResult } from '../result.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
-import { failureText, placeholderText, resultText } from '../texts.ts';
+import { expiredText, failureText, placeholderText, resultText } from '../texts.ts';
+import { EXPIRED } from './resume.ts';
 
 const FRESH_MS = 2_000;
 /** How long the note waits for a store that does not give the answer. */
@@ -101,6 +102,8 @@ async function outcomeText(
   outcome: NonNullable<AgentRunStatus['outcome']>,
 ): Promise<string> {
   const { deps, run } = context;
+  if (conditionOf(run.status?.conditions, 'SessionSaved')?.reason === EXPIRED)
+    return expiredText(run.spec.workflowRef.name);
   const message = outcome.message ?? '';
   let result: RunResult | undefined;
   try {

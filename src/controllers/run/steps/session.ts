@@ -1,8 +1,10 @@
 import { archiveSandbox } from '../../../agent/archive.ts';
 import type { Checkpoint } from '../../../agent/checkpoint.ts';
+import { addedUsage, continuedTranscript, type EarlierSession } from '../../../agent/earlier-session.ts';
 import { resumableContents } from '../../../agent/resumable.ts';
 import {
   envelopeUsage,
+  loadSession,
   type SavedSession,
   type SessionToSave,
   saveSession as saveFiles,
@@ -14,6 +16,7 @@ import { labelValue } from '../../../crds/labels.ts';
 import { API_VERSION, LABELS, MANAGED_BY, SESSION_FINALIZER } from '../../../crds/meta.ts';
 import { isKubeError } from '../../../kube/errors.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
+import { readEarlier } from '../earlier.ts';
 import { transcriptHeader } from '../loop-report.ts';
 import { money } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, sessionIdOf } from '../step.ts';
@@ -32,11 +35,15 @@ export async function saveSession(context: StepContext): Promise<StepResult> {
     const newest = await newestCheckpoint(deps.store, run.metadata.uid ?? '');
     if (newest === undefined)
       return unsaved(context, 'NothingToSave', 'The run ended before the model was asked', 'False');
-    const toSave = await sessionOf(context, newest.state);
-    if (typeof toSave === 'string') return unsaved(context, 'NotResumable', toSave, 'False');
-    const saved = await saveFiles(deps.store, toSave);
+    const saved = await saveOnce(context, newest.state);
+    if (typeof saved === 'string') return unsaved(context, 'NotResumable', saved, 'False');
     if (saved.context.kind !== 'Stored')
-      return unsaved(context, 'Conflict', 'Another run has saved this session meanwhile', 'False');
+      return unsaved(
+        context,
+        'Conflict',
+        'The session was saved by another run meanwhile, or has expired',
+        'False',
+      );
     await upsertSession(context, saved, saved.context);
     return done(context, saved);
   } catch (error) {
@@ -44,7 +51,29 @@ export async function saveSession(context: StepContext): Promise<StepResult> {
   }
 }
 
-async function sessionOf(context: StepContext, state: Checkpoint): Promise<SessionToSave | string> {
+/**
+ * A conversation that is continued replaces the one that the run found, and no other. That is looked at before the
+ * files beside it are written over; a save whose record was lost is known again by the run's uid.
+ */
+async function saveOnce(context: StepContext, state: Checkpoint): Promise<SavedSession | string> {
+  const { deps, run } = context;
+  const { uid = '' } = run.metadata;
+  const earlier = run.spec.sessionRef && (await readEarlier(deps.store, uid));
+  if (earlier !== undefined) {
+    const now = await loadSession(deps.store, sessionIdOf(run));
+    if (now?.read.kind === 'Canonical' && now.read.envelope.run === uid)
+      return { context: { ...now, kind: 'Stored' }, files: now.read.envelope.files ?? {}, missing: [] };
+    if (now?.etag !== earlier.etag) return { context: { kind: 'Conflict' }, files: {}, missing: [] };
+  }
+  const toSave = await sessionOf(context, state, earlier);
+  return typeof toSave === 'string' ? toSave : saveFiles(deps.store, toSave);
+}
+
+async function sessionOf(
+  context: StepContext,
+  state: Checkpoint,
+  earlier: EarlierSession | undefined,
+): Promise<SessionToSave | string> {
   const { deps, run, workflow } = context;
   if (workflow === undefined) return 'The AgentWorkflow is gone';
   const model = await deps.model(workflow, run.spec.model?.name);
@@ -59,16 +88,23 @@ async function sessionOf(context: StepContext, state: Checkpoint): Promise<Sessi
       project,
       iid,
       ...(run.status?.sha === undefined ? {} : { sha: run.status.sha }),
+      run: run.metadata.uid ?? '',
       model: state.model,
       provider: state.provider,
       updated_at: deps.clock.now().toISOString(),
-      usage: envelopeUsage(state.usage),
+      usage: addedUsage(earlier?.envelope?.usage, envelopeUsage(state.usage)),
       contents: [...model.value.toCanonical(resumableContents(model.value, state))],
     },
-    transcript: renderMarkdown(
-      transcriptHeader(run, { model: state.model, session: sessionIdOf(run) }),
-      state.transcript,
+    transcript: continuedTranscript(
+      earlier?.transcript,
+      deps.redact(
+        renderMarkdown(
+          transcriptHeader(run, { model: state.model, session: sessionIdOf(run) }),
+          state.transcript,
+        ),
+      ),
     ),
+    ...(earlier === undefined ? {} : { ifMatch: earlier.etag }),
     ...(sandbox === undefined
       ? {}
       : { archive: (store, key) => archiveSandbox(sandbox, store, key, { timeoutMs: ARCHIVE_TIMEOUT_MS }) }),
