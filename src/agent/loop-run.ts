@@ -150,12 +150,26 @@ export async function save(run: Run): Promise<void> {
   state.sequence += 1;
   state.spillCounter = run.tools.spillCounter.last;
   try {
-    await run.checkpoint(structuredClone(state));
+    await run.checkpoint(snapshot(state));
   } catch (error) {
     state.sequence -= 1;
     throw new CheckpointFailure(messageOf(error), { cause: error });
   }
   run.emit({ type: 'Checkpointed', iteration: state.iteration, sequence: state.sequence });
+}
+
+/**
+ * The state as it is now. Entries are only ever added or replaced, never changed, so the lists are copied and their
+ * entries shared: a deep copy of a long conversation after every step is what a loop would spend its time on.
+ */
+function snapshot(state: State): Checkpoint {
+  const { contents, transcript, pending } = state;
+  return {
+    ...state,
+    contents: [...contents],
+    transcript: [...transcript],
+    ...(pending && { pending: { calls: [...pending.calls], results: [...pending.results] } }),
+  };
 }
 
 type DistributiveOmit<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
