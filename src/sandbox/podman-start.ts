@@ -19,7 +19,7 @@ export interface PodmanDialect {
 }
 
 /** Memory holds /tmp too. */
-const LIMITS = ['--memory=2g', '--cpus=2'];
+const LIMITS = ['--memory=2g', '--cpus=2', '--pids-limit=1024'];
 const LOWER_ULIMITS = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096'];
 const OTHER_RUNTIME = ['--cgroup-manager=cgroupfs', '--runtime=runc'];
 
@@ -36,9 +36,13 @@ const DIALECTS: readonly PodmanDialect[] = [
     global: OTHER_RUNTIME,
     run: [...LIMITS, ...LOWER_ULIMITS],
   },
-  { why: 'this machine gives containers no memory and CPU limits', global: [], run: LOWER_ULIMITS },
   {
-    why: 'runc and cgroupfs are used, without memory and CPU limits',
+    why: 'this machine gives containers no limits on memory, CPUs and processes',
+    global: [],
+    run: LOWER_ULIMITS,
+  },
+  {
+    why: 'runc and cgroupfs are used, without limits on memory, CPUs and processes',
     global: OTHER_RUNTIME,
     run: LOWER_ULIMITS,
   },
@@ -98,7 +102,7 @@ function runArgs({ name, image, maxLifetimeSeconds }: ContainerWish, dialect: Po
     ...dialect.global,
     ...['run', '--detach', '--rm', `--name=${name}`, '--pull=never', `--timeout=${maxLifetimeSeconds}`],
     ...['--network=none', '--user=65532', '--workdir=/tmp', '--http-proxy=false'],
-    ...['--cap-drop=all', '--security-opt=no-new-privileges', '--pids-limit=1024'],
+    ...['--cap-drop=all', '--security-opt=no-new-privileges'],
     ...['--read-only', '--tmpfs=/tmp:rw,nosuid,nodev,exec,size=1g,mode=1777'],
     ...['--label=app.kubernetes.io/managed-by=hummingbird', '--entrypoint='],
     ...dialect.run,

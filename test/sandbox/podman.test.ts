@@ -115,6 +115,22 @@ describe('a container', () => {
     await without.cleanup();
   });
 
+  it('is started with other flags where the ordinary ones do not work, and used with the same', async () => {
+    const bin = mkdtempSync(join(tmpdir(), 'podman-'));
+    const real = spawnSync('sh', ['-c', 'command -v podman'], { encoding: 'utf8' }).stdout.trim();
+    const script = `#!/bin/sh\ncase "$1" in --cgroup-manager=cgroupfs | image) exec ${real} "$@" ;; esac\necho "Error: no crun" >&2; exit 126\n`;
+    writeFileSync(join(bin, 'podman'), script, { mode: 0o755 });
+    const words: string[] = [];
+    const logger = { ...silentLogger, info: (_fields: object, message: string) => words.push(message) };
+    const other = podmanSandbox({ image, env: { ...env, PATH: `${bin}:${env['PATH']}` }, logger });
+    await other.start();
+    expect(words.join()).toMatch(/runc and cgroupfs are used/);
+    expect(await other.exec('echo here')).toMatchObject({ exitCode: 0, stdoutBytes: 5 });
+    await other.cleanup();
+    expect(exists(other.ref.name)).toBe(false);
+    rmSync(bin, { recursive: true });
+  });
+
   it('that cannot be started in any way says what podman said', async () => {
     const bin = mkdtempSync(join(tmpdir(), 'podman-'));
     const script =
