@@ -98,7 +98,11 @@ const specFields = z.object({
     .describe(
       'What the person asked, in their words; shown to the model after the event. At most 16384 characters.',
     ),
-  sessionRef: sessionRef.optional().describe('Session to go on with. Left out: a new one is made.'),
+  sessionRef: sessionRef
+    .optional()
+    .describe(
+      'Session of this workflow and merge request to go on with; message is then the next thing said. Left out: a new one is made.',
+    ),
   model: z
     .object({
       name: text(255, 1).describe("Model name as the workflow's provider knows it."),
@@ -273,7 +277,9 @@ export const AgentRunStatus = cel(
       })
       .optional()
       .describe('Who works on the run.'),
-    startTime: timestamp.optional().describe('When the operator took the run up, RFC 3339.'),
+    startTime: timestamp
+      .optional()
+      .describe('When the operator took the run up, or when its turn in its session came, RFC 3339.'),
     completionTime: timestamp.optional().describe('When the run reached its final phase, RFC 3339.'),
     duration: text(32).optional().describe('Time between the two, for people: 4m07s.'),
   }),

@@ -19,7 +19,7 @@ export function awaitTurn(context: StepContext, behind: string): StepResult {
   const message = `Waits for AgentRun ${behind}: runs of one session take turns`;
   const before = conditionOf(run.status?.conditions, 'Succeeded');
   if (before?.reason === AWAITS_TURN && before.message === message) return { afterMs: TURN_RETRY_MS };
-  deps.events.record(run, 'Normal', AWAITS_TURN, message);
+  deps.events.record(run, 'Normal', 'AwaitingTurn', message);
   return {
     status: nextStatus(context, {}, { type: 'Succeeded', status: 'Unknown', reason: AWAITS_TURN, message }),
     afterMs: TURN_RETRY_MS,
