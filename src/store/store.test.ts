@@ -159,7 +159,10 @@ describe.each(places)('an object store in $name', ({ conditional, open }) => {
     expect(await store.get('a')).toBeUndefined();
   });
 
-  test.runIf(conditional)('with ifNoneMatch keeps the first of many writers', async () => {
+  // An emulator that lets every write through has nothing to be tested for.
+  if (!conditional) return;
+
+  test('with ifNoneMatch keeps the first of many writers', async () => {
     const puts = Array.from({ length: 8 }, (_, n) =>
       store.put('seq/1', chunks(`${n}`), { ifNoneMatch: true }),
     );
@@ -170,14 +173,14 @@ describe.each(places)('an object store in $name', ({ conditional, open }) => {
     expect((await read(store, 'seq/1'))?.toString()).toBe(`${winners[0]}`);
   });
 
-  test.runIf(conditional)('with ifNoneMatch keeps the object against a large stream too', async () => {
+  test('with ifNoneMatch keeps the object against a large stream too', async () => {
     await store.put('a', Buffer.from('old'));
     const large = chunks(Buffer.alloc(PART), 'more');
     expect(await store.put('a', large, { ifNoneMatch: true })).toEqual({ kind: 'AlreadyExists' });
     expect((await read(store, 'a'))?.toString()).toBe('old');
   });
 
-  test.runIf(conditional)('with ifMatch replaces only the object that was read', async () => {
+  test('with ifMatch replaces only the object that was read', async () => {
     const first = await store.put('a', Buffer.from('1'));
     const ifMatch = first.kind === 'Stored' ? first.etag : '';
     expect(await store.put('a', Buffer.from('2'), { ifMatch })).toMatchObject({ kind: 'Stored' });
@@ -186,7 +189,7 @@ describe.each(places)('an object store in $name', ({ conditional, open }) => {
     expect((await read(store, 'a'))?.toString()).toBe('2');
   });
 
-  test.runIf(conditional)('with ifMatch lets one of many writers through', async () => {
+  test('with ifMatch lets one of many writers through', async () => {
     const first = await store.put('a', Buffer.from('0'));
     const ifMatch = first.kind === 'Stored' ? first.etag : '';
     const puts = Array.from({ length: 6 }, (_, n) => store.put('a', Buffer.from(`w${n}`), { ifMatch }));
