@@ -1,37 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
 import type { Model } from '../agent/models/port.ts';
 import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
 import { loadBuiltinPrompt } from '../agent/prompt-files.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { RunParts } from '../cli/run.ts';
-import { type RunWish, readEvent, readManifest } from '../cli/run-event.ts';
+import type { RunWish } from '../cli/run-event.ts';
 import { runNote } from '../cli/run-note.ts';
-import { readEarlierSession } from '../cli/run-session.ts';
 import { effectiveRun } from '../controllers/run/effective.ts';
 import { pricesOf } from '../controllers/run/prices.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import { API_VERSION } from '../crds/meta.ts';
-import { createHttpClient, type HttpClient } from '../http/client.ts';
+import { createHttpClient, type HttpClient, HttpError } from '../http/client.ts';
 import type { Redactor } from '../http/redaction.ts';
 import { systemClock } from '../kube/clock.ts';
 import { createNotesFactory } from '../notes/gitlab-notes.ts';
-import { type Environment, readEnvSecrets, validateEnv } from '../settings/environment.ts';
-import { type Config, loadConfig, workflowsOf } from '../settings/file.ts';
-import type { SandboxBackend } from '../settings/file-schema.ts';
-import { type ConfiguredWorkflow, FILE_NAMESPACE } from '../settings/file-workflow.ts';
+import { type Environment, readEnvSecrets } from '../settings/environment.ts';
+import { type Config, loadConfig } from '../settings/file.ts';
+import { FILE_NAMESPACE } from '../settings/file-workflow.ts';
 import { readMarkerKeys, SettingsError } from '../settings/operator.ts';
 import { createReferences, type References, type Resolved } from '../settings/references.ts';
 import { backendOf, checkRunSettings, type RunSettings } from '../settings/run.ts';
 import type { ToolToken } from '../settings/tokens.ts';
 import { createSourceFactory } from '../sources/factory.ts';
 import { headCommit } from '../sources/gitlab/head.ts';
-import { flatStore } from '../store/flat.ts';
-import { createFolderStore } from '../store/folder.ts';
 import { readToken } from './gitlab.ts';
 import { openModel } from './references.ts';
+import { backendWanted, checkEnvironment, chooseWorkflow } from './run-choice.ts';
+import { openEarlier, sessionsOf, wishOf } from './run-input.ts';
 import { openSandboxes } from './run-sandbox.ts';
 
 export interface JoinedRun {
@@ -151,106 +147,6 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
 
 const modelOverride = (model: string | undefined) => (model === undefined ? {} : { model });
 
-async function openEarlier({ resume }: RunSettings): Promise<RunParts['earlier']> {
-  if (resume === undefined) return undefined;
-  const store = flatStore(createFolderStore(resume));
-  return { session: await readEarlierSession(store, resume), store };
-}
-
-function sessionsOf(
-  { saveSession, resume }: RunSettings,
-  earlier: RunParts['sessions'],
-): RunParts['sessions'] {
-  if (saveSession === undefined || saveSession === resume) return earlier;
-  return flatStore(createFolderStore(saveSession));
-}
-
-function backendWanted({ spec }: RunWish): SandboxBackend | undefined {
-  if (spec.sandbox?.none === true) return 'none';
-  return spec.sandbox?.poolRef === undefined ? undefined : 'k8spool';
-}
-
-type Envelope = NonNullable<RunParts['earlier']>['session']['envelope'];
-
-async function wishOf(settings: RunSettings, envelope: Envelope): Promise<RunWish> {
-  const { event, eventFile, manifest } = settings;
-  if (event !== undefined) return readEvent(event, '--event');
-  if (eventFile !== undefined) return readEvent(await readInput(eventFile), eventFile);
-  if (manifest !== undefined) {
-    const text = await readInput(manifest);
-    return readManifest(parseYaml(text, manifest), manifest);
-  }
-  if (envelope === undefined)
-    throw new SettingsError(
-      'the session was saved without its merge request: give --event or --event-file and --workflow too',
-    );
-  const { project, iid, sha, workflow } = envelope;
-  return readEvent(JSON.stringify({ project, iid, sha, workflow }), 'the saved session');
-}
-
-async function readInput(file: string): Promise<string> {
-  try {
-    return await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
-  } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new SettingsError(`${file} cannot be read (${why})`);
-  }
-}
-
-function parseYaml(text: string, file: string): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    const [line] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw new SettingsError(`${file} is not one YAML document: ${line}`);
-  }
-}
-
-function chooseWorkflow(
-  config: Config,
-  { workflow, spec }: RunWish,
-  settings: RunSettings,
-): ConfiguredWorkflow {
-  const { project } = spec.mergeRequest;
-  const name = settings.workflow ?? workflow;
-  const serving = workflowsOf(config, project);
-  const names = (list: readonly ConfiguredWorkflow[]) => list.map((one) => one.name).join(', ');
-  if (name === undefined) {
-    const [only, ...others] = serving;
-    if (only === undefined)
-      throw new SettingsError(
-        `no workflow of ${config.path} lists the project ${project}: add it under workflows.<name>.projects`,
-      );
-    if (others.length === 0) return only;
-    throw new SettingsError(
-      `${project} has several workflows (${names(serving)}): choose one with --workflow`,
-    );
-  }
-  const named = config.workflows.find((one) => one.name === name);
-  if (named === undefined)
-    throw new SettingsError(`${config.path} has no workflow ${name}; there are: ${names(config.workflows)}`);
-  if (serving.includes(named)) return named;
-  throw new SettingsError(
-    `workflow ${name} of ${config.path} does not list the project ${project}: add it under workflows.${name}.projects`,
-  );
-}
-
-/** What this run uses of the environment: all that is missing, in one message. */
-function checkEnvironment(
-  { needs, name }: ConfiguredWorkflow,
-  { spec }: RunWish,
-  { env, publish }: { readonly env: Environment; readonly publish: boolean },
-): void {
-  const ofProject = `workflows.${name}.projects.`;
-  const own = `${ofProject}${spec.mergeRequest.project}.`.toLowerCase();
-  const used = needs.filter(({ where, tier }) => {
-    if (tier === 'action' && !publish) return false;
-    return !where.startsWith(ofProject) || where.toLowerCase().startsWith(own);
-  });
-  const markers = { name: 'HUMMINGBIRD_MARKER_KEYS', tier: 'orchestrator', where: '--publish note' } as const;
-  validateEnv(publish ? [...used, markers] : used, env);
-}
-
 async function readTokenOf(
   references: References,
   workflow: AgentWorkflow,
@@ -271,7 +167,26 @@ async function askHead(
     throw new SettingsError(
       'the event names no commit and the workflow has no GitLab source to ask: add "sha" to the event',
     );
-  return headCommit({ http, baseUrl: config.settings.gitlab_url, token }, spec.mergeRequest, signal);
+  const { project, iid } = spec.mergeRequest;
+  try {
+    return await headCommit({ http, baseUrl: config.settings.gitlab_url, token }, { project, iid }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const status = refusalOf(error);
+    if (status === undefined) throw error;
+    throw new SettingsError(
+      `${project}!${iid}: GitLab answers ${status}; check the event and the workflow's read token`,
+    );
+  }
+}
+
+/** Status of an answer that waiting does not change. */
+function refusalOf(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const status = cause instanceof HttpError ? cause.status : undefined;
+    if (status !== undefined && [401, 403, 404].includes(status)) return status;
+  }
+  return undefined;
 }
 
 function runOf(wish: RunWish, workflow: string, sha: string, message: string | undefined): AgentRun {

@@ -323,6 +323,14 @@ describe('what people can mend', () => {
     expect(stderr).not.toContain('wrong-key-0001');
   });
 
+  it('at GitLab is said with its words: no such merge request', async () => {
+    const { code, stderr } = await world.run(['--event', JSON.stringify({ project: PROJECT, iid: 99 })]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /group\/app!99: GitLab answers 404.*check the event and the workflow's read token/,
+    );
+  });
+
   it('about time has an exit code of its own', async () => {
     await world.configure({ timeout: '4s' });
     const { code, stdout } = await world.run(['--event', wish('hang')]);

@@ -45,20 +45,19 @@ export interface CliWorld {
   /** With a terminal of its own; stdout holds what it shows. */
   onTerminal(args: readonly string[]): Promise<Ended>;
   path(name: string): string;
-  /** Names of sandboxes on this machine that were not there before. */
+  /** Names of sandboxes that this world's runs have left on the machine. */
   leftovers(): readonly string[];
   close(): Promise<void>;
 }
 
 export async function aCliWorld(scripts: Readonly<Record<string, Script>>): Promise<CliWorld> {
-  const image = await ensurePodman((line) => console.error(`podman: ${line}`));
+  const image = await ownImage();
   const [gitlab, openai, folder] = await Promise.all([
     startGitLab({}),
     startOpenAi({ scripts, apiKey: MODEL_KEY }),
     mkdtemp(join(tmpdir(), 'hummingbird-cli-')),
   ]);
   const scene = aScene(gitlab);
-  const before = new Set(sandboxes());
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: process.env['HOME'] ?? '/root',
@@ -91,9 +90,10 @@ export async function aCliWorld(scripts: Readonly<Record<string, Script>>): Prom
       return spawned('script', ['-qec', command, '/dev/null'], folder, env).ended;
     },
     run: (args, changes) => world.start(['run', ...args], changes).ended,
-    leftovers: () => sandboxes().filter((name) => !before.has(name)),
+    leftovers: () => sandboxesOf(image),
     async close() {
       await Promise.all([gitlab.stop(), openai.stop()]);
+      podman('untag', image, image);
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -136,15 +136,26 @@ function spawned(
   };
 }
 
-function sandboxes(): readonly string[] {
-  const { stdout } = spawnSync(
-    'podman',
-    ['ps', '-a', '--filter', 'name=^hb-sandbox-', '--format', '{{.Names}}'],
-    {
-      encoding: 'utf8',
-    },
-  );
-  return stdout.split('\n').filter((name) => name !== '');
+let worlds = 0;
+
+/** The sandbox image under a name of its own: by it this world's sandboxes are told from those of others. */
+async function ownImage(): Promise<string> {
+  const image = await ensurePodman((line) => console.error(`podman: ${line}`));
+  worlds += 1;
+  const own = `localhost/hummingbird-cli-${process.pid}-${worlds}:1`;
+  podman('tag', image, own);
+  return own;
+}
+
+function sandboxesOf(image: string): readonly string[] {
+  const lines = podman('ps', '--all', '--format', '{{.Image}} {{.Names}}').split('\n');
+  return lines.filter((line) => line.startsWith(`${image} `)).map((line) => line.slice(image.length + 1));
+}
+
+function podman(...args: readonly string[]): string {
+  const { stdout, stderr, status } = spawnSync('podman', args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`podman ${args.join(' ')}: ${stderr}`);
+  return stdout;
 }
 
 function aScene({ state }: FakeGitLab) {
