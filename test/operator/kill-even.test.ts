@@ -1,0 +1,3 @@
+import { describeKills } from './kill.ts';
+
+describeKills('even writes', (index) => index % 2 === 0);

@@ -1,0 +1,3 @@
+import { describeKills } from './kill.ts';
+
+describeKills('odd writes', (index) => index % 2 === 1);
