@@ -2,6 +2,7 @@ import { labelValue } from '../../../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../../../crds/meta.ts';
 import type { Sandbox, SandboxRequest } from '../../../sandbox/port.ts';
 import { conditionOf } from '../../conditions.ts';
+import { startingSandbox } from '../starting-sandbox.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
 
@@ -35,8 +36,8 @@ export async function claimSandbox(context: StepContext): Promise<StepResult> {
     );
   }
   if (claimed.kind === 'Waiting') return waiting(context, claimed.message);
-  await claimed.sandbox.start(signal);
-  local.sandboxes.set(run.metadata.uid ?? '', claimed.sandbox);
+  // Not waited for: the first model call takes longer than the start of a warm pod.
+  local.sandboxes.set(run.metadata.uid ?? '', startingSandbox(claimed.sandbox, signal));
   const { kind, name, namespace } = claimed.sandbox.ref;
   deps.events.record(run, 'Normal', 'SandboxClaimed', `${kind} ${namespace ?? ''}/${name}`);
   return {
