@@ -17,8 +17,6 @@ export interface ConfigMap extends KubeObject {
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
-export type ServiceAccount = KubeObject;
-
 export interface Pod extends KubeObject {
   readonly spec: PodSpec;
   readonly status?: PodStatus;
@@ -213,7 +211,6 @@ export const NAMESPACE: ResourceKind<Namespace> = {
 export const POD = core<Pod>('Pod', 'pods');
 export const SECRET = core<Secret>('Secret', 'secrets');
 export const CONFIG_MAP = core<ConfigMap>('ConfigMap', 'configmaps');
-export const SERVICE_ACCOUNT = core<ServiceAccount>('ServiceAccount', 'serviceaccounts');
 export const EVENT = core<Event>('Event', 'events');
 export const DEPLOYMENT = grouped<Deployment>('apps/v1', 'Deployment', 'deployments');
 export const REPLICA_SET = grouped<ReplicaSet>('apps/v1', 'ReplicaSet', 'replicasets');

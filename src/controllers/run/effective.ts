@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from '../../agent/limits.ts';
 import type { AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { parseDuration } from '../../crds/duration.ts';
@@ -22,8 +23,6 @@ export interface EffectiveRun {
 const BRIDGE_RUN_MIN_TTL_MS = 15 * 24 * 3_600_000;
 const DEFAULTS = {
   timeout: '25m',
-  maxIterations: 30,
-  contextTokens: 60_000,
   ttl: { success: '360h', failure: '720h' },
 };
 
@@ -37,8 +36,8 @@ export function effectiveRun(run: AgentRun, workflow: AgentWorkflow | undefined)
     internalNote: project?.internal ?? workflow?.spec.publish.internal ?? true,
     pool: pool && { name: pool.name, namespace: pool.namespace ?? run.metadata.namespace ?? '' },
     timeoutMs: parseDuration(limits.timeout ?? DEFAULTS.timeout),
-    maxIterations: limits.maxIterations ?? DEFAULTS.maxIterations,
-    contextTokens: limits.contextTokens ?? DEFAULTS.contextTokens,
+    maxIterations: limits.maxIterations ?? DEFAULT_LIMITS.maxIterations,
+    contextTokens: limits.contextTokens ?? DEFAULT_LIMITS.contextTokens,
     budgetUsd: limits.budgetUSD === undefined ? undefined : Number(limits.budgetUSD),
     ttlMs: timeToLive(run, workflow),
   };

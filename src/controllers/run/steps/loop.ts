@@ -10,6 +10,7 @@ import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import { clip } from '../../../crds/shapes.ts';
+import { sleep } from '../../../kube/clock.ts';
 import type { Sandbox } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
@@ -265,7 +266,7 @@ async function anotherSandbox(context: StepContext, signal: AbortSignal): Promis
       local.sandboxes.set(run.metadata.uid ?? '', claimed.sandbox);
       return claimed.sandbox;
     }
-    await new Promise<void>((resolve) => deps.clock.after(500, resolve));
+    await sleep(deps.clock, 500, signal);
   }
 }
 
