@@ -8,7 +8,7 @@ import { POD, type Pod } from '../src/kube/kinds.ts';
 import { isUsable } from '../src/kube/pod-state.ts';
 import type { KubeClient } from '../src/kube/port.ts';
 import { createTransport } from '../src/kube/transport.ts';
-import { podPool } from '../src/sandbox/pool.ts';
+import { podPool } from '../src/sandbox/pool/pool.ts';
 import type { Sandbox, SandboxProvider } from '../src/sandbox/port.ts';
 import { sandboxPod } from '../test/cluster/shared.ts';
 import { aWorld } from '../test/operator/world.ts';

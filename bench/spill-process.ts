@@ -9,7 +9,7 @@ import { connect } from '../src/kube/config.ts';
 import { execConnection } from '../src/kube/exec-connection.ts';
 import { silentLogger } from '../src/kube/log.ts';
 import { createTransport } from '../src/kube/transport.ts';
-import { podSandbox } from '../src/sandbox/pod.ts';
+import { podSandbox } from '../src/sandbox/pod/pod.ts';
 
 export interface SpillReport {
   readonly bytes: number;

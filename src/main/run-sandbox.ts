@@ -1,4 +1,4 @@
-import { podmanSandbox } from '../sandbox/podman.ts';
+import { podmanSandbox } from '../sandbox/podman/podman.ts';
 import { SettingsError } from '../settings/operator.ts';
 import { AFTER_RUN_MS, loggerOf, type RunSandboxes, type RunSandboxOptions } from './run-sandbox-parts.ts';
 

@@ -4,7 +4,7 @@ import type { ToolCall } from '../../src/agent/models/port.ts';
 import type { Tool } from '../../src/agent/tools/port.ts';
 import { createRegistry, type ToolRegistry } from '../../src/agent/tools/registry.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podSandbox } from '../../src/sandbox/pod.ts';
+import { podSandbox } from '../../src/sandbox/pod/pod.ts';
 import type { Sandbox } from '../../src/sandbox/port.ts';
 import { openPods, type Pods } from '../sandbox/pods.ts';
 

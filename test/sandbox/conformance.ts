@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PathRefusedError } from '../../src/sandbox/path.ts';
+import { PathRefusedError } from '../../src/sandbox/command/path.ts';
 import { type ExecResult, type Sandbox, SandboxLostError, SCRATCH } from '../../src/sandbox/port.ts';
 
 export interface ConformanceBackend {

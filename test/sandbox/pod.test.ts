@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { POD } from '../../src/kube/kinds.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podSandbox } from '../../src/sandbox/pod.ts';
+import { podSandbox } from '../../src/sandbox/pod/pod.ts';
 import { SandboxLostError, SandboxUnavailableError } from '../../src/sandbox/port.ts';
 import { sandboxConformance } from './conformance.ts';
 import { openPods, type Pods } from './pods.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePodman } from '../../hack/podman/podman.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podmanSandbox } from '../../src/sandbox/podman.ts';
+import { podmanSandbox } from '../../src/sandbox/podman/podman.ts';
 import { type Sandbox, SandboxUnavailableError } from '../../src/sandbox/port.ts';
 import { sandboxConformance } from './conformance.ts';
 

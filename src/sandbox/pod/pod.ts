@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../kube/clock.ts';
-import type { ExecConnection } from '../kube/exec-connection.ts';
-import { errorFields, type Logger } from '../kube/log.ts';
-import type { KubeClient } from '../kube/port.ts';
-import { commandSandbox } from './command-sandbox.ts';
-import { PodCommands } from './pod-commands.ts';
-import { startPod } from './pod-start.ts';
-import type { Sandbox, SandboxRef } from './port.ts';
+import { type Clock, systemClock } from '../../kube/clock.ts';
+import type { ExecConnection } from '../../kube/exec-connection.ts';
+import { errorFields, type Logger } from '../../kube/log.ts';
+import type { KubeClient } from '../../kube/port.ts';
+import { commandSandbox } from '../command/sandbox.ts';
+import type { Sandbox, SandboxRef } from '../port.ts';
+import { PodCommands } from './commands.ts';
+import { startPod } from './start.ts';
 
 export interface PodSandboxOptions {
   readonly connection: ExecConnection;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ContainerStatus, Pod, PodStatus } from '../kube/kinds.ts';
-import { outlook } from './pod-state.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../../kube/kinds.ts';
+import { outlook } from './state.ts';
 
 function aPod(status: PodStatus, metadata: Pod['metadata'] = {}): Pod {
   return {

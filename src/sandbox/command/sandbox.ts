@@ -1,9 +1,9 @@
+import { type ExecOptions, type ExecResult, type Sandbox, type SandboxRef, SCRATCH } from '../port.ts';
 import { CappedOutput } from './collect.ts';
 import type { Commands } from './commands.ts';
 import { readSandboxFile, writeSandboxFile } from './files.ts';
 import { shellCommand, shellFile } from './marked-command.ts';
 import { scratchPath } from './path.ts';
-import { type ExecOptions, type ExecResult, type Sandbox, type SandboxRef, SCRATCH } from './port.ts';
 
 /** What differs between backends whose commands are words that run in a container. */
 export interface CommandSandboxOptions {

@@ -1,6 +1,6 @@
-import type { Logger } from '../kube/log.ts';
-import { askPodman, type PodmanCli } from './podman-cli.ts';
-import { SandboxUnavailableError, SCRATCH } from './port.ts';
+import type { Logger } from '../../kube/log.ts';
+import { SandboxUnavailableError, SCRATCH } from '../port.ts';
+import { askPodman, type PodmanCli } from './cli.ts';
 
 export interface ContainerWish {
   readonly name: string;

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { CommandInput, EndMarkFilter } from './command-input.ts';
+import { CommandInput, EndMarkFilter } from './input.ts';
 
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');

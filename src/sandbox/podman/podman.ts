@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../kube/clock.ts';
-import { errorFields, type Logger } from '../kube/log.ts';
-import { commandSandbox } from './command-sandbox.ts';
-import type { PodmanCli } from './podman-cli.ts';
-import { PodmanCommands } from './podman-commands.ts';
-import { type PodmanDialect, removeContainer, startContainer } from './podman-start.ts';
-import type { Sandbox } from './port.ts';
+import { type Clock, systemClock } from '../../kube/clock.ts';
+import { errorFields, type Logger } from '../../kube/log.ts';
+import { commandSandbox } from '../command/sandbox.ts';
+import type { Sandbox } from '../port.ts';
+import type { PodmanCli } from './cli.ts';
+import { PodmanCommands } from './commands.ts';
+import { type PodmanDialect, removeContainer, startContainer } from './start.ts';
 
 export interface PodmanSandboxOptions extends PodmanCli {
   readonly image: string;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { ManualClock } from '../kube/clock.ts';
-import { waitingLine } from './pool-line.ts';
-import type { SandboxRequest } from './port.ts';
+import { ManualClock } from '../../kube/clock.ts';
+import type { SandboxRequest } from '../port.ts';
+import { waitingLine } from './line.ts';
 
 const aRequest = (runUid: string, pool = 'warm'): SandboxRequest => ({
   runUid,

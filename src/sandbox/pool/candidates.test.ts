@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { standbyLabels } from '../crds/labels.ts';
-import { LABELS } from '../crds/meta.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { claimable, preferred } from './pool-candidates.ts';
+import { standbyLabels } from '../../crds/labels.ts';
+import { LABELS } from '../../crds/meta.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import { claimable, preferred } from './candidates.ts';
 
 function aPod(
   name: string,

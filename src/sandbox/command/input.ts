@@ -1,4 +1,4 @@
-import type { ByteSink } from '../kube/exec.ts';
+import type { ByteSink } from '../../kube/exec.ts';
 
 const ENDED = Symbol('ended');
 

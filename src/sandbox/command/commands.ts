@@ -1,4 +1,4 @@
-import type { ByteSink } from '../kube/exec.ts';
+import type { ByteSink } from '../../kube/exec.ts';
 
 export interface CommandStreams {
   readonly stdin?: AsyncIterable<Uint8Array>;

@@ -1,10 +1,10 @@
-import { labelSelector, standbyLabels } from '../crds/labels.ts';
-import { LABELS } from '../crds/meta.ts';
-import { SANDBOX_POOLS, type SandboxPool } from '../crds/sandbox-pool.ts';
-import type { Clock } from '../kube/clock.ts';
-import { POD, type Pod } from '../kube/kinds.ts';
-import type { KubeClient } from '../kube/port.ts';
-import { claimable } from './pool-candidates.ts';
+import { labelSelector, standbyLabels } from '../../crds/labels.ts';
+import { LABELS } from '../../crds/meta.ts';
+import { SANDBOX_POOLS, type SandboxPool } from '../../crds/sandbox-pool.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { POD, type Pod } from '../../kube/kinds.ts';
+import type { KubeClient } from '../../kube/port.ts';
+import { claimable } from './candidates.ts';
 
 interface PoolRef {
   readonly namespace: string;

@@ -1,15 +1,15 @@
-import { sleep } from '../kube/clock.ts';
-import type { ByteSink } from '../kube/exec.ts';
-import { ExecError } from '../kube/exec-error.ts';
-import { POD } from '../kube/kinds.ts';
-import type { KubeClient } from '../kube/port.ts';
-import { CommandInput, EndMarkFilter } from './command-input.ts';
-import type { CommandEnd, CommandStreams, Commands } from './commands.ts';
-import { KILL_SCRIPT } from './kill-script.ts';
-import { markedCommand, shellScript } from './marked-command.ts';
-import { execInPod, type PodExecOptions } from './pod-exec.ts';
-import { outlook, type PodOutlook } from './pod-state.ts';
-import { SandboxLostError } from './port.ts';
+import { sleep } from '../../kube/clock.ts';
+import type { ByteSink } from '../../kube/exec.ts';
+import { ExecError } from '../../kube/exec-error.ts';
+import { POD } from '../../kube/kinds.ts';
+import type { KubeClient } from '../../kube/port.ts';
+import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
+import { CommandInput, EndMarkFilter } from '../command/input.ts';
+import { KILL_SCRIPT } from '../command/kill-script.ts';
+import { markedCommand, shellScript } from '../command/marked-command.ts';
+import { SandboxLostError } from '../port.ts';
+import { execInPod, type PodExecOptions } from './exec.ts';
+import { outlook, type PodOutlook } from './state.ts';
 
 export interface PodCommandsOptions extends PodExecOptions {
   readonly client: Pick<KubeClient, 'get'>;

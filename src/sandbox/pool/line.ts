@@ -1,5 +1,5 @@
-import type { Clock } from '../kube/clock.ts';
-import type { SandboxRequest } from './port.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { SandboxRequest } from '../port.ts';
 
 /** Runs that wait for a pool, in the order in which they first asked this process. */
 export interface WaitingLine {

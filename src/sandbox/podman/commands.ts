@@ -1,12 +1,12 @@
-import { type Clock, sleep } from '../kube/clock.ts';
-import type { ByteSink } from '../kube/exec.ts';
-import { CappedOutput } from './collect.ts';
-import { CommandInput, EndMarkFilter } from './command-input.ts';
-import type { CommandEnd, CommandStreams, Commands } from './commands.ts';
-import { KILL_SCRIPT } from './kill-script.ts';
-import { markedCommand, shellScript } from './marked-command.ts';
-import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './podman-cli.ts';
-import { SandboxLostError } from './port.ts';
+import { type Clock, sleep } from '../../kube/clock.ts';
+import type { ByteSink } from '../../kube/exec.ts';
+import { CappedOutput } from '../command/collect.ts';
+import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
+import { CommandInput, EndMarkFilter } from '../command/input.ts';
+import { KILL_SCRIPT } from '../command/kill-script.ts';
+import { markedCommand, shellScript } from '../command/marked-command.ts';
+import { SandboxLostError } from '../port.ts';
+import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './cli.ts';
 
 export interface PodmanCommandsOptions {
   readonly cli: PodmanCli;

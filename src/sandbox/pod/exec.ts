@@ -1,7 +1,7 @@
-import { type Clock, sleep } from '../kube/clock.ts';
-import { type ByteSink, type ExecStatus, exec } from '../kube/exec.ts';
-import type { ExecConnection } from '../kube/exec-connection.ts';
-import { ExecError } from '../kube/exec-error.ts';
+import { type Clock, sleep } from '../../kube/clock.ts';
+import { type ByteSink, type ExecStatus, exec } from '../../kube/exec.ts';
+import type { ExecConnection } from '../../kube/exec-connection.ts';
+import { ExecError } from '../../kube/exec-error.ts';
 
 export interface PodExecOptions {
   readonly connection: ExecConnection;

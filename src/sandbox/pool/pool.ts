@@ -1,15 +1,15 @@
-import type { Clock } from '../kube/clock.ts';
-import { systemClock } from '../kube/clock.ts';
-import { isKubeError } from '../kube/errors.ts';
-import { POD, type Pod } from '../kube/kinds.ts';
-import { isUsable } from '../kube/pod-state.ts';
-import type { KubeClient } from '../kube/port.ts';
-import { preferred } from './pool-candidates.ts';
-import { type WaitingLine, waitingLine } from './pool-line.ts';
-import { adoptionPatch, claimPatch, epochOf } from './pool-patch.ts';
-import { refuse } from './pool-refusal.ts';
-import { type PoolSupply, poolSupply } from './pool-supply.ts';
-import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from './port.ts';
+import type { Clock } from '../../kube/clock.ts';
+import { systemClock } from '../../kube/clock.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { POD, type Pod } from '../../kube/kinds.ts';
+import { isUsable } from '../../kube/pod-state.ts';
+import type { KubeClient } from '../../kube/port.ts';
+import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from '../port.ts';
+import { preferred } from './candidates.ts';
+import { type WaitingLine, waitingLine } from './line.ts';
+import { adoptionPatch, claimPatch, epochOf } from './patch.ts';
+import { refuse } from './refusal.ts';
+import { type PoolSupply, poolSupply } from './supply.ts';
 
 /** A claimed pod, for whoever makes a Sandbox of it. */
 export interface OpenPodRequest {

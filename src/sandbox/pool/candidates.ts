@@ -1,7 +1,7 @@
-import { standbyLabels } from '../crds/labels.ts';
-import { LABELS } from '../crds/meta.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { isUsable } from '../kube/pod-state.ts';
+import { standbyLabels } from '../../crds/labels.ts';
+import { LABELS } from '../../crds/meta.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import { isUsable } from '../../kube/pod-state.ts';
 
 export function isStandby(pod: Pod, pool: string): boolean {
   return Object.entries(standbyLabels(pool)).every(([name, value]) => pod.metadata.labels?.[name] === value);

@@ -1,7 +1,7 @@
-import { type Clock, sleep } from '../kube/clock.ts';
-import { ExecError } from '../kube/exec-error.ts';
-import type { PodCommands } from './pod-commands.ts';
-import { SandboxLostError, SandboxUnavailableError, SCRATCH } from './port.ts';
+import { type Clock, sleep } from '../../kube/clock.ts';
+import { ExecError } from '../../kube/exec-error.ts';
+import { SandboxLostError, SandboxUnavailableError, SCRATCH } from '../port.ts';
+import type { PodCommands } from './commands.ts';
 
 export interface PodStartOptions {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { SCRATCH } from './port.ts';
+import { SCRATCH } from '../port.ts';
 
 /** A path that no sandbox file operation takes. The message is fit for the model. */
 export class PathRefusedError extends Error {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import type { ByteSink } from '../kube/exec.ts';
-import { CappedOutput } from './collect.ts';
-import { SandboxUnavailableError } from './port.ts';
+import type { ByteSink } from '../../kube/exec.ts';
+import { CappedOutput } from '../command/collect.ts';
+import { SandboxUnavailableError } from '../port.ts';
 
 /** The podman program of this machine. */
 export interface PodmanCli {

@@ -1,9 +1,9 @@
-import { parseDuration } from '../crds/duration.ts';
-import type { SandboxPool } from '../crds/sandbox-pool.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { podProblem } from '../kube/pod-state.ts';
-import { isStandby } from './pool-candidates.ts';
-import type { ClaimResult } from './port.ts';
+import { parseDuration } from '../../crds/duration.ts';
+import type { SandboxPool } from '../../crds/sandbox-pool.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import { podProblem } from '../../kube/pod-state.ts';
+import type { ClaimResult } from '../port.ts';
+import { isStandby } from './candidates.ts';
 
 export interface PoolView {
   /** `namespace/name`, for the message. */

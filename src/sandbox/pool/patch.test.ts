@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ANNOTATIONS, LABELS } from '../crds/meta.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { adoptionPatch, claimPatch, epochOf } from './pool-patch.ts';
-import type { SandboxRequest } from './port.ts';
+import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import type { SandboxRequest } from '../port.ts';
+import { adoptionPatch, claimPatch, epochOf } from './patch.ts';
 
 const now = new Date('2026-01-01T00:00:00Z');
 const aPod = (annotations: Readonly<Record<string, string>> = {}): Pod => ({

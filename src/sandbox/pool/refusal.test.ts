@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { standbyLabels } from '../crds/labels.ts';
-import type { SandboxPool } from '../crds/sandbox-pool.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { refuse } from './pool-refusal.ts';
+import { standbyLabels } from '../../crds/labels.ts';
+import type { SandboxPool } from '../../crds/sandbox-pool.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import { refuse } from './refusal.ts';
 
 const now = new Date('2026-01-01T00:01:00Z');
 const aPool = (spec: Partial<SandboxPool['spec']> = {}): SandboxPool => ({

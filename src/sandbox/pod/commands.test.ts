@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ExecServer, type ExecServerOptions, startExecServer } from '../../test/fakes/exec-server.ts';
-import type { ResourceKind } from '../crds/meta.ts';
-import { systemClock } from '../kube/clock.ts';
-import { execConnection } from '../kube/exec-connection.ts';
-import type { Pod } from '../kube/kinds.ts';
-import { KILL_SCRIPT } from './kill-script.ts';
-import { PodCommands } from './pod-commands.ts';
-import { SandboxLostError } from './port.ts';
+import { type ExecServer, type ExecServerOptions, startExecServer } from '../../../test/fakes/exec-server.ts';
+import type { ResourceKind } from '../../crds/meta.ts';
+import { systemClock } from '../../kube/clock.ts';
+import { execConnection } from '../../kube/exec-connection.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import { KILL_SCRIPT } from '../command/kill-script.ts';
+import { SandboxLostError } from '../port.ts';
+import { PodCommands } from './commands.ts';
 
 const servers: ExecServer[] = [];
 afterEach(async () => {

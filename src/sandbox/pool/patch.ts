@@ -1,9 +1,9 @@
-import { duration, parseDuration } from '../crds/duration.ts';
-import { labelValue } from '../crds/labels.ts';
-import { ANNOTATIONS, LABELS } from '../crds/meta.ts';
-import type { Pod } from '../kube/kinds.ts';
-import type { Patch } from '../kube/port.ts';
-import type { SandboxRequest } from './port.ts';
+import { duration, parseDuration } from '../../crds/duration.ts';
+import { labelValue } from '../../crds/labels.ts';
+import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import type { Patch } from '../../kube/port.ts';
+import type { SandboxRequest } from '../port.ts';
 
 /**
  * Makes a standby pod the run's own, in one patch: a pod without owner whose labels still match is taken back by

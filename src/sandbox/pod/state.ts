@@ -1,4 +1,4 @@
-import type { ContainerStatus, Pod } from '../kube/kinds.ts';
+import type { ContainerStatus, Pod } from '../../kube/kinds.ts';
 
 /** What can be expected of a pod's container. */
 export type PodOutlook =
