@@ -32,6 +32,8 @@ export interface PodSpec {
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   readonly terminationGracePeriodSeconds?: number;
   readonly activeDeadlineSeconds?: number;
+  readonly dnsPolicy?: 'ClusterFirst' | 'Default' | 'None';
+  readonly dnsConfig?: { readonly nameservers?: readonly string[] };
   readonly runtimeClassName?: string;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly tolerations?: readonly Readonly<Record<string, unknown>>[];

@@ -1,7 +1,8 @@
 import { labelSelector, labelValue, standbyLabels } from '../../crds/labels.ts';
 import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolSpec } from '../../crds/sandbox-pool.ts';
-import type { Container, Deployment, NetworkPolicy, PodSpec } from '../../kube/kinds.ts';
+import { isolatedPodSpec, NO_TRAFFIC, SANDBOX_NAME } from '../../kube/isolated-pod.ts';
+import type { Deployment, NetworkPolicy, PodSpec } from '../../kube/kinds.ts';
 
 export type PodSettings = NonNullable<SandboxPoolSpec['pod']>;
 
@@ -44,9 +45,7 @@ export function networkPolicyFor(pool: SandboxPool): NetworkPolicy {
     metadata: metadataFor(pool),
     spec: {
       podSelector: { matchLabels: { [LABELS.pool]: labelValue(nameOf(pool)) } },
-      policyTypes: ['Egress', 'Ingress'],
-      egress: [],
-      ingress: [],
+      ...NO_TRAFFIC,
     },
   };
 }
@@ -71,26 +70,21 @@ function metadataFor(pool: SandboxPool): Deployment['metadata'] {
   };
 }
 
-/**
- * Passes Pod Security `restricted`. No runAsUser: OpenShift assigns one, elsewhere the image's applies. No
- * activeDeadlineSeconds: it counts from the pod's creation, and would end pods that merely stood by.
- */
-function podSpec(
-  settings: PodSettings,
-): PodSpec & { readonly dnsPolicy: string; readonly dnsConfig: object } {
-  const { runtimeClassName, nodeSelector, tolerations, imagePullSecrets } = settings;
+/** No activeDeadlineSeconds: it counts from the pod's creation, and would end pods that merely stood by. */
+function podSpec(settings: PodSettings): PodSpec {
+  const { image, imagePullPolicy, imagePullSecrets, runtimeClassName, nodeSelector, tolerations } = settings;
+  const { requests, limits } = settings.resources ?? DEFAULT_RESOURCES;
   return {
-    automountServiceAccountToken: false,
-    enableServiceLinks: false,
+    ...isolatedPodSpec({
+      image,
+      imagePullPolicy: imagePullPolicy ?? 'IfNotPresent',
+      resources: {
+        ...(requests === undefined ? {} : { requests: quantities(requests) }),
+        ...(limits === undefined ? {} : { limits: quantities(limits) }),
+      },
+      workspaceLimit: String(settings.workspace.sizeLimit),
+    }),
     restartPolicy: 'Always',
-    // `sleep` as process 1 ignores SIGTERM. Not 0: the object would vanish while its processes still run.
-    terminationGracePeriodSeconds: 1,
-    // No name server is reachable anyway: like this a lookup fails at once instead of after its timeouts.
-    dnsPolicy: 'None',
-    dnsConfig: { nameservers: ['127.0.0.1'] },
-    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-    containers: [container(settings)],
-    volumes: [{ name: 'workspace', emptyDir: { sizeLimit: String(settings.workspace.sizeLimit) } }],
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
     ...(nodeSelector === undefined ? {} : { nodeSelector }),
     ...(tolerations === undefined ? {} : { tolerations }),
@@ -98,30 +92,7 @@ function podSpec(
   };
 }
 
-function container({ image, imagePullPolicy, resources = DEFAULT_RESOURCES }: PodSettings): Container {
-  return {
-    name: 'sandbox',
-    image,
-    imagePullPolicy: imagePullPolicy ?? 'IfNotPresent',
-    command: ['sleep', 'infinity'],
-    workingDir: '/tmp',
-    resources: {
-      ...(resources.requests === undefined ? {} : { requests: quantities(resources.requests) }),
-      ...(resources.limits === undefined ? {} : { limits: quantities(resources.limits) }),
-    },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
-    volumeMounts: [{ name: 'workspace', mountPath: '/tmp' }],
-  };
-}
-
-const COMMON_LABELS = {
-  [LABELS.managedBy]: MANAGED_BY,
-  'app.kubernetes.io/name': 'hummingbird-agent-sandbox',
-} as const;
+const COMMON_LABELS = { [LABELS.managedBy]: MANAGED_BY, ...SANDBOX_NAME } as const;
 
 /** What the field's description promises when it is left out. */
 const DEFAULT_RESOURCES: NonNullable<PodSettings['resources']> = {
