@@ -15,6 +15,15 @@ export const Report = z.object({
   numFailedTests: z.number(),
   numPendingTests: z.number(),
   numTodoTests: z.number().default(0),
+  testResults: z
+    .array(
+      z.object({
+        name: z.string(),
+        status: z.string(),
+        assertionResults: z.array(z.object({ status: z.string(), fullName: z.string() })).default([]),
+      }),
+    )
+    .default([]),
 });
 export type Report = z.infer<typeof Report>;
 
@@ -31,6 +40,41 @@ export function withReport(tally: Tally, report: Report | undefined, code: numbe
     passed: tally.passed + report.numPassedTests,
     failed: tally.failed + report.numFailedTests + unexplained,
     skipped: tally.skipped + report.numPendingTests + report.numTodoTests,
+  };
+}
+
+/** Files in which a test, a hook or the import failed: paths as vitest tells them. */
+export const failedFiles = (report: Report): readonly string[] =>
+  report.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name);
+
+export const failedTests = (report: Report): readonly string[] =>
+  report.testResults.flatMap(({ assertionResults }) =>
+    assertionResults.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName),
+  );
+
+/**
+ * Whether the failed files are worth a second run, alone: a real cluster on a loaded machine loses a race of its own
+ * now and then. Many at once are no such thing, and neither is a failure that no file explains.
+ */
+export const mayRunAgain = (report: Report, code: number): boolean =>
+  code !== 0 && failedFiles(report).length > 0 && failedFiles(report).length <= MOST_AGAIN;
+
+const MOST_AGAIN = 3;
+
+/** The first run with what its failed files were at their second. */
+export function afterSecondRun(first: Report, again: Report): Report {
+  const files = new Set(failedFiles(first));
+  const count = (wanted: string) =>
+    first.testResults
+      .filter(({ name }) => files.has(name))
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter(({ status }) => status === wanted).length;
+  return {
+    numPassedTests: first.numPassedTests - count('passed') + again.numPassedTests,
+    numFailedTests: first.numFailedTests - count('failed') + again.numFailedTests,
+    numPendingTests: first.numPendingTests - count('pending') - count('skipped') + again.numPendingTests,
+    numTodoTests: first.numTodoTests - count('todo') + again.numTodoTests,
+    testResults: [...first.testResults.filter(({ name }) => !files.has(name)), ...again.testResults],
   };
 }
 
