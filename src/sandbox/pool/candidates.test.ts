@@ -3,6 +3,7 @@ import { standbyLabels } from '../../crds/labels.ts';
 import { LABELS } from '../../crds/meta.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { claimable, preferred } from './candidates.ts';
+import { PODS } from './claimable.ts';
 
 function aPod(
   name: string,
@@ -29,10 +30,10 @@ describe('BR-38: what may be claimed', () => {
   const p3 = aPod('p3', { status: { phase: 'Pending' } });
   const p4 = aPod('p4');
   it('is the pod that runs, is ready and stays', () => {
-    expect(names(claimable([p1, p2, p3, p4], 'warm'))).toEqual(['p4']);
+    expect(names(claimable(PODS, [p1, p2, p3, p4], 'warm'))).toEqual(['p4']);
   });
   it('is nothing when none does', () => {
-    expect(claimable([p1, p2, p3], 'warm')).toEqual([]);
+    expect(claimable(PODS, [p1, p2, p3], 'warm')).toEqual([]);
   });
   it.each([
     ['of another pool', { [LABELS.pool]: 'cold', [LABELS.role]: 'standby' }],
@@ -40,7 +41,7 @@ describe('BR-38: what may be claimed', () => {
     ['that stands by but names a run', { ...standbyLabels('warm'), [LABELS.run]: 'x' }],
     ['without labels', {}],
   ])('is no pod %s', (_name, labels) => {
-    expect(claimable([aPod('p', { metadata: { labels } })], 'warm')).toEqual([]);
+    expect(claimable(PODS, [aPod('p', { metadata: { labels } })], 'warm')).toEqual([]);
   });
 });
 

@@ -1,16 +1,20 @@
 import { standbyLabels } from '../../crds/labels.ts';
-import { LABELS } from '../../crds/meta.ts';
-import type { Pod } from '../../kube/kinds.ts';
-import { isUsable } from '../../kube/pod-state.ts';
+import { type KubeObject, LABELS } from '../../crds/meta.ts';
+import type { Claimable } from './claimable.ts';
 
-export function isStandby(pod: Pod, pool: string): boolean {
-  return Object.entries(standbyLabels(pool)).every(([name, value]) => pod.metadata.labels?.[name] === value);
+export function isStandby({ metadata }: KubeObject, pool: string): boolean {
+  return Object.entries(standbyLabels(pool)).every(([name, value]) => metadata.labels?.[name] === value);
 }
 
-/** Pods that may be claimed: standing by, usable, and carrying no run. */
-export function claimable(pods: readonly Pod[], pool: string): readonly Pod[] {
-  return pods.filter(
-    (pod) => isStandby(pod, pool) && isUsable(pod) && pod.metadata.labels?.[LABELS.run] === undefined,
+/** Objects that may be claimed: standing by, usable, and carrying no run. */
+export function claimable<T extends KubeObject>(
+  { isUsable }: Claimable<T>,
+  objects: readonly T[],
+  pool: string,
+): readonly T[] {
+  return objects.filter(
+    (object) =>
+      isStandby(object, pool) && isUsable(object) && object.metadata.labels?.[LABELS.run] === undefined,
   );
 }
 
@@ -18,8 +22,8 @@ export function claimable(pods: readonly Pod[], pool: string): readonly Pod[] {
  * The pod that this run should try first. Runs prefer different pods, so that those that claim at the same
  * moment seldom meet; the same run prefers the same pod, so that two claims for it meet and one is refused.
  */
-export function preferred(pods: readonly Pod[], runUid: string): Pod | undefined {
-  let best: Pod | undefined;
+export function preferred<T extends KubeObject>(pods: readonly T[], runUid: string): T | undefined {
+  let best: T | undefined;
   let bestScore = -1;
   for (const pod of pods) {
     const score = fnv1a(`${runUid}/${pod.metadata.uid}`);

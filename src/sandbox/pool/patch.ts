@@ -1,16 +1,15 @@
 import { duration, parseDuration } from '../../crds/duration.ts';
 import { labelValue } from '../../crds/labels.ts';
-import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
-import type { Pod } from '../../kube/kinds.ts';
+import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
 import type { Patch } from '../../kube/port.ts';
 import type { SandboxRequest } from '../port.ts';
 
 /**
- * Makes a standby pod the run's own, in one patch: a pod without owner whose labels still match is taken back by
+ * Makes a standby sandbox the run's own, in one patch: a pod without owner whose labels still match is taken back by
  * its ReplicaSet, one with an owner whose labels do not match is let go and raced for. The resourceVersion makes
  * the API server refuse it (409) when anything has changed since, the uid when it is another pod of that name.
  */
-export function claimPatch(pod: Pod, request: SandboxRequest, now: Date): Patch {
+export function claimPatch(pod: KubeObject, request: SandboxRequest, now: Date): Patch {
   const labels: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.labels)) labels[name] = labelValue(value);
   labels[LABELS.workflow] = labelValue(request.workflow);
@@ -35,21 +34,21 @@ export function claimPatch(pod: Pod, request: SandboxRequest, now: Date): Patch 
 }
 
 /** After a take-over: the new holder's epoch on the pod that the run owns already. The deadline stays absolute. */
-export function adoptionPatch(pod: Pod, request: SandboxRequest): Patch {
+export function adoptionPatch(pod: KubeObject, request: SandboxRequest): Patch {
   const annotations = { [ANNOTATIONS.epoch]: String(request.epoch) };
   return { type: 'merge', body: { metadata: { ...guard(pod), annotations } } };
 }
 
 /** Epoch of the holder that claimed or adopted the pod last; 0 when it says none. */
-export function epochOf(pod: Pod): number {
+export function epochOf(pod: KubeObject): number {
   const epoch = Number(pod.metadata.annotations?.[ANNOTATIONS.epoch]);
   return Number.isSafeInteger(epoch) && epoch >= 0 ? epoch : 0;
 }
 
-const guard = ({ metadata: { uid, resourceVersion } }: Pod) => ({ uid, resourceVersion });
+const guard = ({ metadata: { uid, resourceVersion } }: KubeObject) => ({ uid, resourceVersion });
 
 /** What the run asks for, but no longer than its pool lets any run keep a sandbox. */
-function deadline(pod: Pod, { reapBy }: SandboxRequest, now: Date): Date {
+function deadline(pod: KubeObject, { reapBy }: SandboxRequest, now: Date): Date {
   const maxActive = pod.metadata.annotations?.[ANNOTATIONS.maxActive];
   if (maxActive === undefined || !duration.safeParse(maxActive).success) return reapBy;
   return new Date(Math.min(reapBy.getTime(), now.getTime() + parseDuration(maxActive)));

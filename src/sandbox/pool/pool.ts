@@ -1,11 +1,12 @@
+import type { KubeObject } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { isKubeError } from '../../kube/errors.ts';
-import { POD, type Pod } from '../../kube/kinds.ts';
-import { isUsable } from '../../kube/pod-state.ts';
+import type { Pod } from '../../kube/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from '../port.ts';
 import { preferred } from './candidates.ts';
+import { type Claimable, PODS } from './claimable.ts';
 import { type WaitingLine, waitingLine } from './line.ts';
 import { adoptionPatch, claimPatch, epochOf } from './patch.ts';
 import { refuse } from './refusal.ts';
@@ -20,26 +21,57 @@ export interface OpenPodRequest {
   deletePod(): Promise<void>;
 }
 
-export interface PodPoolOptions {
-  readonly kube: KubeClient;
+export interface PodPoolOptions extends PoolTerms {
   readonly openPod: (request: OpenPodRequest) => Sandbox;
   /**
    * Pods of a namespace as a cache last saw them; undefined while there is none. It only suggests: the guarded
    * patch is what decides. Left out: every claim lists.
    */
   readonly cachedPods?: (namespace: string) => readonly Pod[] | undefined;
+}
+
+/** Sandboxes from the warm pods of a SandboxPool. */
+export function podPool({ openPod, cachedPods, ...terms }: PodPoolOptions): SandboxProvider {
+  return claimablePool({
+    ...terms,
+    what: PODS,
+    open: ({ object, namespace, name, remove }) =>
+      openPod({ pod: object, namespace, name, deletePod: remove }),
+    ...(cachedPods === undefined ? {} : { cached: cachedPods }),
+  });
+}
+
+/** What claims need, whatever is claimed. */
+export interface PoolTerms {
+  readonly kube: KubeClient;
   readonly clock?: Clock;
-  /** How long after a pod's creation an image that cannot be pulled may still turn out well, default 30 s. */
+  /** How long after its creation an image that cannot be pulled may still turn out well, default 30 s. */
   readonly pullPatienceMs?: number;
 }
 
+/** What was claimed, for whoever makes a Sandbox of it. */
+export interface OpenRequest<T extends KubeObject> {
+  readonly object: T;
+  readonly namespace: string;
+  readonly name: string;
+  /** Deletes exactly this object; idempotent. Throws KubeError. */
+  remove(): Promise<void>;
+}
+
+export interface ClaimablePoolOptions<T extends KubeObject> extends PoolTerms {
+  readonly what: Claimable<T>;
+  readonly open: (request: OpenRequest<T>) => Sandbox;
+  /** As `PodPoolOptions.cachedPods`. */
+  readonly cached?: (namespace: string) => readonly T[] | undefined;
+}
+
 /**
- * Sandboxes from the warm pods of a SandboxPool. A claim is one list (does the run own a pod already?) and one
- * patch that carries the pod's resourceVersion: whoever patches second is refused and takes another pod.
+ * A claim is one list (does the run own a sandbox already?) and one patch that carries the resourceVersion:
+ * whoever patches second is refused and takes another one.
  */
-export function podPool(options: PodPoolOptions): SandboxProvider {
+export function claimablePool<T extends KubeObject>(options: ClaimablePoolOptions<T>): SandboxProvider {
   const clock = options.clock ?? systemClock;
-  const claims: Claims = {
+  const claims: Claims<T> = {
     ...options,
     clock,
     supply: poolSupply({ ...options, clock }),
@@ -59,22 +91,22 @@ export function podPool(options: PodPoolOptions): SandboxProvider {
     },
 
     async find(runUid, namespace) {
-      const own = newestUsable(await claims.supply.owned(runUid, namespace));
+      const own = newestUsable(claims.what, await claims.supply.owned(runUid, namespace));
       return own && opened(claims, own);
     },
 
     async release(runUid, namespace) {
       claims.line.leave(runUid);
       const pods = await claims.supply.owned(runUid, namespace);
-      await Promise.all(pods.map((pod) => deletePod(claims.kube, pod)));
+      await Promise.all(pods.map((pod) => deletePod(claims, pod)));
       return pods.length === 0;
     },
   };
 }
 
-interface Claims extends PodPoolOptions {
+interface Claims<T extends KubeObject> extends ClaimablePoolOptions<T> {
   readonly clock: Clock;
-  readonly supply: PoolSupply;
+  readonly supply: PoolSupply<T>;
   readonly line: WaitingLine;
   /** uids of pods that a claim of this process is patching now: no other need try them. */
   readonly beingPatched: Set<string>;
@@ -83,7 +115,11 @@ interface Claims extends PodPoolOptions {
 /** A round is lost only to another claim that won its pod; so many in a row mean a pool in full motion. */
 const MAX_ROUNDS = 10;
 
-async function claimPod(claims: Claims, request: SandboxRequest, signal?: AbortSignal): Promise<ClaimResult> {
+async function claimPod<T extends KubeObject>(
+  claims: Claims<T>,
+  request: SandboxRequest,
+  signal?: AbortSignal,
+): Promise<ClaimResult> {
   const { supply, line, beingPatched } = claims;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     signal?.throwIfAborted();
@@ -113,19 +149,22 @@ async function claimPod(claims: Claims, request: SandboxRequest, signal?: AbortS
 }
 
 /** The run's pod, with this holder's epoch on it; what it owns but cannot use is deleted. */
-async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | undefined> {
-  const { kube, supply } = claims;
+async function ownPod<T extends KubeObject>(
+  claims: Claims<T>,
+  request: SandboxRequest,
+): Promise<T | undefined> {
+  const { what, kube, supply } = claims;
   const pods = await supply.owned(request.runUid, request.pool.namespace);
-  const own = newestUsable(pods);
-  for (const pod of pods) if (pod !== own) await deletePod(kube, pod);
+  const own = newestUsable(what, pods);
+  for (const pod of pods) if (pod !== own) await deletePod(claims, pod);
   if (own === undefined || epochOf(own) === request.epoch) return own;
   if (epochOf(own) > request.epoch) {
     throw new Error(
-      `Pod ${own.metadata.name} belongs to epoch ${epochOf(own)} of run ${request.runName}: epoch ${request.epoch} is over`,
+      `${what.kind.kind} ${own.metadata.name} belongs to epoch ${epochOf(own)} of run ${request.runName}: epoch ${request.epoch} is over`,
     );
   }
   try {
-    return await kube.patch(POD, refOf(own), adoptionPatch(own, request));
+    return await kube.patch(what.kind, refOf(own), adoptionPatch(own, request));
   } catch (error) {
     // The kubelet wrote its status in between, or the pod went: the next list tells which.
     if (isKubeError(error, 'Conflict', 'NotFound')) return ownPod(claims, request);
@@ -134,19 +173,19 @@ async function ownPod(claims: Claims, request: SandboxRequest): Promise<Pod | un
 }
 
 /** More than one only after two holders claimed at once: the newer one's counts. */
-const newestUsable = (pods: readonly Pod[]): Pod | undefined =>
+const newestUsable = <T extends KubeObject>({ isUsable }: Claimable<T>, pods: readonly T[]): T | undefined =>
   pods.filter(isUsable).toSorted((a, b) => epochOf(b) - epochOf(a))[0];
 
 /** Undefined when the pod was taken, changed or went: proof that the view was old, never a reason to force it. */
-async function tryClaim(
-  { kube, clock, beingPatched }: Claims,
-  pod: Pod,
+async function tryClaim<T extends KubeObject>(
+  { what, kube, clock, beingPatched }: Claims<T>,
+  pod: T,
   request: SandboxRequest,
-): Promise<Pod | undefined> {
+): Promise<T | undefined> {
   beingPatched.add(uidOf(pod));
   try {
     // Without the caller's signal: a patch given up half-way would leave it unknown whether the pod is claimed.
-    return await kube.patch(POD, refOf(pod), claimPatch(pod, request, clock.now()));
+    return await kube.patch(what.kind, refOf(pod), claimPatch(pod, request, clock.now()));
   } catch (error) {
     if (isKubeError(error, 'Conflict', 'NotFound')) return undefined;
     throw error;
@@ -155,12 +194,16 @@ async function tryClaim(
   }
 }
 
-async function notFree(claims: Claims, request: SandboxRequest, ahead: number): Promise<ClaimResult> {
-  const { supply, line, clock, pullPatienceMs = 30_000 } = claims;
+async function notFree<T extends KubeObject>(
+  claims: Claims<T>,
+  request: SandboxRequest,
+  ahead: number,
+): Promise<ClaimResult> {
+  const { what, supply, line, clock, pullPatienceMs = 30_000 } = claims;
   const waitedMs = line.wait(request);
-  const [pool, pods] = await Promise.all([supply.pool(request.pool), supply.standby(request.pool)]);
+  const [pool, objects] = await Promise.all([supply.pool(request.pool), supply.standby(request.pool)]);
   const refusal = refuse(
-    { where: whereOf(request), pool, pods },
+    { what, where: whereOf(request), pool, objects },
     { ahead, waitedMs },
     { now: clock.now(), pullPatienceMs },
   );
@@ -168,25 +211,28 @@ async function notFree(claims: Claims, request: SandboxRequest, ahead: number): 
   return refusal;
 }
 
-function claimed(claims: Claims, pod: Pod, request: SandboxRequest): ClaimResult {
+function claimed<T extends KubeObject>(claims: Claims<T>, pod: T, request: SandboxRequest): ClaimResult {
   claims.line.leave(request.runUid);
   return { kind: 'Claimed', sandbox: opened(claims, pod) };
 }
 
-function opened({ kube, openPod }: Claims, pod: Pod): Sandbox {
-  return openPod({ pod, ...refOf(pod), deletePod: () => deletePod(kube, pod) });
+function opened<T extends KubeObject>(claims: Claims<T>, object: T): Sandbox {
+  return claims.open({ object, ...refOf(object), remove: () => deletePod(claims, object) });
 }
 
-async function deletePod(kube: KubeClient, pod: Pod): Promise<void> {
+async function deletePod<T extends KubeObject>({ what, kube }: Claims<T>, pod: T): Promise<void> {
   if (pod.metadata.deletionTimestamp !== undefined) return;
   try {
-    await kube.delete(POD, refOf(pod), { uid: uidOf(pod) });
+    await kube.delete(what.kind, refOf(pod), { uid: uidOf(pod) });
   } catch (error) {
     // Another pod has the name already: the one meant is gone.
     if (!isKubeError(error, 'Conflict')) throw error;
   }
 }
 
-const uidOf = (pod: Pod) => pod.metadata.uid ?? '';
-const refOf = ({ metadata }: Pod) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+const uidOf = (pod: KubeObject) => pod.metadata.uid ?? '';
+const refOf = ({ metadata }: KubeObject) => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});
 const whereOf = ({ pool }: SandboxRequest) => `${pool.namespace}/${pool.name}`;

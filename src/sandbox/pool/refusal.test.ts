@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { standbyLabels } from '../../crds/labels.ts';
 import type { SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { Pod } from '../../kube/kinds.ts';
+import { PODS } from './claimable.ts';
 import { refuse } from './refusal.ts';
 
 const now = new Date('2026-01-01T00:01:00Z');
@@ -109,7 +110,7 @@ it.each<[string, SandboxPool | undefined, readonly Pod[], number, string, RegExp
   ],
 ])('a run gets nothing because %s', (_name, pool, pods, waitedMs, kind, message) => {
   const refusal = refuse(
-    { where: 'sandboxes/warm', pool, pods },
+    { what: PODS, where: 'sandboxes/warm', pool, objects: pods },
     { ahead: 2, waitedMs },
     { now, pullPatienceMs: 30_000 },
   );

@@ -1,17 +1,18 @@
 import { parseDuration } from '../../crds/duration.ts';
+import type { KubeObject } from '../../crds/meta.ts';
 import type { SandboxPool } from '../../crds/sandbox-pool.ts';
-import type { Pod } from '../../kube/kinds.ts';
-import { podProblem } from '../../kube/pod-state.ts';
 import type { ClaimResult } from '../port.ts';
 import { isStandby } from './candidates.ts';
+import type { Claimable } from './claimable.ts';
 
-export interface PoolView {
+export interface PoolView<T extends KubeObject> {
+  readonly what: Claimable<T>;
   /** `namespace/name`, for the message. */
   readonly where: string;
   /** Undefined: there is no such pool. */
   readonly pool: SandboxPool | undefined;
-  /** The pool's standby pods and perhaps others. */
-  readonly pods: readonly Pod[];
+  /** The pool's standby objects and perhaps others. */
+  readonly objects: readonly T[];
 }
 
 export type Refusal = Exclude<ClaimResult, { readonly kind: 'Claimed' }>;
@@ -20,8 +21,8 @@ export type Refusal = Exclude<ClaimResult, { readonly kind: 'Claimed' }>;
  * Why a run gets no pod, and whether waiting can change it. `pullPatienceMs` is how long after a pod's creation
  * an image that cannot be pulled may still turn out well. Pure.
  */
-export function refuse(
-  { where, pool, pods }: PoolView,
+export function refuse<T extends KubeObject>(
+  { what, where, pool, objects }: PoolView<T>,
   wait: { readonly ahead: number; readonly waitedMs: number },
   limits: { readonly now: Date; readonly pullPatienceMs: number },
 ): Refusal {
@@ -31,15 +32,17 @@ export function refuse(
       message: `SandboxPool ${where} does not exist; create it or point the workflow at another one`,
     };
   }
-  if (pool.spec.backend !== 'Pod') {
+  if (pool.spec.backend !== what.backend) {
     return {
       kind: 'Unavailable',
       message: `SandboxPool ${where} has backend ${pool.spec.backend}, which this operator does not serve`,
     };
   }
   const name = pool.metadata.name ?? '';
-  const standby = pods.filter((pod) => isStandby(pod, name) && pod.metadata.deletionTimestamp === undefined);
-  const hopeless = standby.map((pod) => hopelessProblem(pod, limits));
+  const standby = objects.filter(
+    (object) => isStandby(object, name) && object.metadata.deletionTimestamp === undefined,
+  );
+  const hopeless = standby.map((object) => hopelessProblem(what, object, limits));
   const [problem] = hopeless;
   if (problem !== undefined && hopeless.every((found) => found !== undefined)) {
     return { kind: 'Unavailable', message: `No sandbox of SandboxPool ${where} can start: ${problem}` };
@@ -63,13 +66,14 @@ export function refuse(
   };
 }
 
-function hopelessProblem(
-  pod: Pod,
+function hopelessProblem<T extends KubeObject>(
+  what: Claimable<T>,
+  object: T,
   limits: { readonly now: Date; readonly pullPatienceMs: number },
 ): string | undefined {
-  const problem = podProblem(pod);
+  const problem = what.problem(object);
   if (problem === undefined || problem.kind === 'Other') return undefined;
-  const ageMs = limits.now.getTime() - Date.parse(pod.metadata.creationTimestamp ?? '');
+  const ageMs = limits.now.getTime() - Date.parse(object.metadata.creationTimestamp ?? '');
   if (problem.kind === 'Pull' && !(ageMs >= limits.pullPatienceMs)) return undefined;
   return `${problem.reason}: ${problem.message}`;
 }

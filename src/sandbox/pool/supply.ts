@@ -1,43 +1,47 @@
 import { labelSelector, standbyLabels } from '../../crds/labels.ts';
-import { LABELS } from '../../crds/meta.ts';
+import { type KubeObject, LABELS } from '../../crds/meta.ts';
 import { SANDBOX_POOLS, type SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { Clock } from '../../kube/clock.ts';
-import { POD, type Pod } from '../../kube/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import { claimable } from './candidates.ts';
+import type { Claimable } from './claimable.ts';
 
 interface PoolRef {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** What the API server and the cache say about pools and their pods. Every method throws KubeError. */
-export interface PoolSupply {
+/** What the API server and the cache say about pools and their sandboxes. Every method throws KubeError. */
+export interface PoolSupply<T extends KubeObject> {
   /**
-   * Pods that may be claimed. From the cache when it has some, unless `fresh`: then, or when it has none, from
+   * Sandboxes that may be claimed. From the cache when it has some, unless `fresh`: then, or when it has none, from
    * the API server.
    */
-  free(pool: PoolRef, fresh: boolean): Promise<readonly Pod[]>;
-  /** Standby pods, usable or not, at most LIST_EVERY_MS old. */
-  standby(pool: PoolRef): Promise<readonly Pod[]>;
+  free(pool: PoolRef, fresh: boolean): Promise<readonly T[]>;
+  /** Standby sandboxes, usable or not, at most LIST_EVERY_MS old. */
+  standby(pool: PoolRef): Promise<readonly T[]>;
   /** Undefined only when the API server says so now. */
   pool(pool: PoolRef): Promise<SandboxPool | undefined>;
-  /** Every pod that carries the run's uid, from the API server. */
-  owned(runUid: string, namespace: string): Promise<readonly Pod[]>;
+  /** Every one that carries the run's uid, from the API server. */
+  owned(runUid: string, namespace: string): Promise<readonly T[]>;
 }
 
 /** Many runs that wait for one pool ask the API server together this often. */
 const LIST_EVERY_MS = 250;
 
-export function poolSupply(options: {
+export function poolSupply<T extends KubeObject>(options: {
+  readonly what: Claimable<T>;
   readonly kube: KubeClient;
   readonly clock: Clock;
-  readonly cachedPods?: (namespace: string) => readonly Pod[] | undefined;
-}): PoolSupply {
-  const { kube, clock, cachedPods } = options;
+  readonly cached?: (namespace: string) => readonly T[] | undefined;
+}): PoolSupply<T> {
+  const { what, kube, clock, cached } = options;
 
-  const listStandby = async ({ namespace, name }: PoolRef): Promise<readonly Pod[]> => {
-    const { items } = await kube.list(POD, { namespace, labelSelector: labelSelector(standbyLabels(name)) });
+  const listStandby = async ({ namespace, name }: PoolRef): Promise<readonly T[]> => {
+    const { items } = await kube.list(what.kind, {
+      namespace,
+      labelSelector: labelSelector(standbyLabels(name)),
+    });
     return items;
   };
   const readPool = async ({ namespace, name }: PoolRef): Promise<SandboxPool | undefined> => {
@@ -50,14 +54,14 @@ export function poolSupply(options: {
 
   return {
     async free(ref, fresh) {
-      const cached = fresh ? [] : claimable(cachedPods?.(ref.namespace) ?? [], ref.name);
-      if (cached.length > 0) return cached;
-      return claimable(await (fresh ? listStandby(ref) : standby(ref)), ref.name);
+      const known = fresh ? [] : claimable(what, cached?.(ref.namespace) ?? [], ref.name);
+      if (known.length > 0) return known;
+      return claimable(what, await (fresh ? listStandby(ref) : standby(ref)), ref.name);
     },
     standby,
     pool,
     async owned(runUid, namespace) {
-      const { items } = await kube.list(POD, {
+      const { items } = await kube.list(what.kind, {
         namespace,
         labelSelector: labelSelector({ [LABELS.run]: runUid }),
       });
