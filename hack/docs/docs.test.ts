@@ -97,7 +97,7 @@ it('the operations page has exactly the conditions that controllers set', () => 
 describe('the Events of the operations page', () => {
   /** What a computed reason can be; a new one fails below and wants a line here. */
   const COMPUTED: Readonly<Record<string, () => readonly string[]>> = {
-    reason: () => [...RUN_REASONS, ...unionWords('src/bridge/decide.ts', 'SkipReason')],
+    reason: () => [...RUN_REASONS, ...unionWords('src/bridge/decide/decision.ts', 'SkipReason')],
     'step.reason': () => RUN_REASONS,
     'outcome.reason': () => RUN_REASONS,
     'after.reason': () =>

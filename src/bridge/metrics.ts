@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { SkipReason } from './decide.ts';
+import type { SkipReason } from './decide/decision.ts';
 
 export type MessageOutcome =
   /** Durable outcome, deleted. */

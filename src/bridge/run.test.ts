@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AgentRunSpec } from '../crds/agent-run.ts';
-import type { CreateRun } from './decide.ts';
+import type { CreateRun } from './decide/decision.ts';
 import { buildRun } from './run.ts';
 
 const decision: CreateRun = {

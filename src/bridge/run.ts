@@ -1,8 +1,8 @@
 import type { AgentRun } from '../crds/agent-run.ts';
 import { labelValue } from '../crds/labels.ts';
 import { API_VERSION, LABELS, MANAGED_BY } from '../crds/meta.ts';
-import type { CreateRun } from './decide.ts';
-import { runName } from './run-name.ts';
+import type { CreateRun } from './decide/decision.ts';
+import { runName } from './decide/run-name.ts';
 
 /** The AgentRun of a decision, in the workflow's namespace. The same decision gives the same object. */
 export function buildRun(decision: CreateRun): AgentRun {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { decidePipeline, type WorkflowView } from './decide.ts';
-import type { PipelineEvent } from './events.ts';
+import type { PipelineEvent } from '../events.ts';
+import type { WorkflowView } from './decision.ts';
+import { decidePipeline } from './pipeline.ts';
 import { runName } from './run-name.ts';
 
 type Spec = WorkflowView['spec'];
