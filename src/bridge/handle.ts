@@ -6,10 +6,10 @@ import type { Logger } from '../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { CreateRun, Decision, Skip, SkipReason } from './decide/decision.ts';
 import { decidePipeline } from './decide/pipeline.ts';
-import { decodeEnvelope } from './envelope.ts';
 import { parseEvent } from './events.ts';
 import type { BridgeMetrics } from './metrics.ts';
-import type { QueueMessage } from './port.ts';
+import type { Handled, QueueMessage } from './port.ts';
+import { decodeEnvelope } from './queue/envelope.ts';
 import { buildRun } from './run.ts';
 
 export interface HandleDependencies {
@@ -22,12 +22,6 @@ export interface HandleDependencies {
   readonly clock: Clock;
   readonly random: Random;
 }
-
-export type Handled =
-  /** A run exists or a skip is recorded, for every workflow concerned: the message may go. */
-  | { readonly kind: 'Durable' }
-  /** Will be no better when read again; `message` says what and where. */
-  | { readonly kind: 'Undecodable'; readonly message: string };
 
 /**
  * Decodes one message, decides, and makes the outcome durable. Safe to repeat. Throws when an outcome could not

@@ -23,3 +23,9 @@ export interface Queue {
     options?: { readonly groupId?: string; readonly deduplicationId?: string },
   ): Promise<void>;
 }
+
+export type Handled =
+  /** A run exists or a skip is recorded, for every workflow concerned: the message may go. */
+  | { readonly kind: 'Durable' }
+  /** Will be no better when read again; `message` says what and where. */
+  | { readonly kind: 'Undecodable'; readonly message: string };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aPipelineEvent } from '../../test/builders/pipeline-event.ts';
-import { encodeEnvelope } from '../bridge/envelope.ts';
+import { encodeEnvelope } from '../bridge/queue/envelope.ts';
 import { SettingsError } from '../settings/operator.ts';
 import { readEvent, readManifest } from './run-event.ts';
 

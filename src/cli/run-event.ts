@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decodeEnvelope } from '../bridge/envelope.ts';
 import { parseEvent } from '../bridge/events.ts';
+import { decodeEnvelope } from '../bridge/queue/envelope.ts';
 import { AgentRunSpec } from '../crds/agent-run.ts';
 import { iid, projectPath, sha } from '../crds/shapes.ts';
 import { SettingsError } from '../settings/operator.ts';

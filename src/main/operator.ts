@@ -1,9 +1,6 @@
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
-import { bridgeMetrics } from '../bridge/metrics.ts';
-import { sqsQueue } from '../bridge/sqs.ts';
-import { runWorker } from '../bridge/worker.ts';
 import type { OperatorParts } from '../cli/operator.ts';
 import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
@@ -26,6 +23,7 @@ import { createTransport } from '../kube/transport.ts';
 import { podSandbox } from '../sandbox/pod/pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
+import { joinBridge } from './bridge.ts';
 import { joinGitLab, readToken } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
@@ -146,38 +144,26 @@ export async function joinOperator(
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
   });
 
-  const queue = openQueue(settings);
-  const bridge = {
-    name: 'bridge',
-    run: async (signal: AbortSignal): Promise<void> => {
-      if (queue === undefined) return;
-      await runWorker(
-        {
-          queue,
-          kube,
-          events,
-          namespace,
-          workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
-          metrics: bridgeMetrics(registry),
-          logger: log,
-          clock: systemClock,
-          random: Math.random,
-        },
-        signal,
-      );
-    },
-  };
+  const bridge = joinBridge({
+    settings: settings.queue,
+    kube,
+    events,
+    namespace,
+    workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
+    registry,
+    logger: log,
+  });
   return {
     log,
     registry,
     healthPort: settings.healthPort,
     events,
     operator,
-    loops: queue === undefined ? [leader] : [bridge, leader],
+    loops: [...bridge.loops, leader],
     stopAgents: () => agents.stopAgents(),
     leaseLost: lease.lost,
     async close() {
-      queue?.close();
+      bridge.close();
       await lease.stop();
       await http.close();
       await transport.close();
@@ -194,10 +180,4 @@ async function isHolderAlive(
 ): Promise<boolean> {
   const slash = holder.lastIndexOf('/');
   return lease.isAlive(holder.slice(0, slash), Number(holder.slice(slash + 1)));
-}
-
-function openQueue({ queue }: OperatorSettings): ReturnType<typeof sqsQueue> | undefined {
-  if (queue === undefined) return undefined;
-  const { url, region, endpoint } = queue;
-  return sqsQueue({ queueUrl: url, region, ...(endpoint === undefined ? {} : { endpoint }) });
 }

@@ -1,10 +1,12 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { Registry } from 'prom-client';
+import { type HandleDependencies, handleMessage } from '../../src/bridge/handle.ts';
 import { bridgeMetrics } from '../../src/bridge/metrics.ts';
+import { trackOutage } from '../../src/bridge/outage.ts';
 import type { Queue } from '../../src/bridge/port.ts';
-import { sqsQueue } from '../../src/bridge/sqs.ts';
-import { runWorker, type WorkerDependencies } from '../../src/bridge/worker.ts';
+import { sqsQueue } from '../../src/bridge/queue/sqs.ts';
+import { runWorker, type WorkerDependencies } from '../../src/bridge/queue/worker.ts';
 import { AGENT_RUNS, type AgentRun } from '../../src/crds/agent-run.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../../src/crds/agent-workflow.ts';
 import { systemClock } from '../../src/kube/clock.ts';
@@ -98,22 +100,28 @@ export interface RunningWorker {
 export function aWorker(
   world: BridgeWorld,
   queue: Queue,
-  overrides: Partial<WorkerDependencies> = {},
+  overrides: Partial<WorkerDependencies & HandleDependencies> = {},
 ): RunningWorker {
   const registry = new Registry();
   const stop = new AbortController();
+  const parts = {
+    kube: world.kube,
+    events: world.events,
+    workflows: () => world.workflows.list(),
+    metrics: bridgeMetrics(registry),
+    logger: silentLogger,
+    clock: systemClock,
+    random: Math.random,
+    namespace: world.namespaces.agents,
+    ...overrides,
+  };
   const done = runWorker(
     {
       queue,
-      kube: world.kube,
-      events: world.events,
-      workflows: () => world.workflows.list(),
-      metrics: bridgeMetrics(registry),
-      logger: silentLogger,
-      clock: systemClock,
-      random: Math.random,
-      namespace: world.namespaces.agents,
-      ...overrides,
+      handle: (message, signal) => handleMessage(parts, message, signal),
+      outage: trackOutage(parts),
+      ready: () => parts.workflows() !== undefined,
+      ...parts,
     },
     stop.signal,
   );

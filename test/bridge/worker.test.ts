@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodeEnvelope } from '../../src/bridge/envelope.ts';
 import type { Queue, QueueMessage } from '../../src/bridge/port.ts';
+import { encodeEnvelope } from '../../src/bridge/queue/envelope.ts';
 import { createClient } from '../../src/kube/client.ts';
 import { connect } from '../../src/kube/config.ts';
 import { EVENT } from '../../src/kube/kinds.ts';

@@ -1,11 +1,20 @@
-import { backoffMs, sleep } from '../kube/clock.ts';
-import { errorFields } from '../kube/log.ts';
-import { type HandleDependencies, handleMessage } from './handle.ts';
-import { type OutageDependencies, trackOutage } from './outage.ts';
-import type { Queue, QueueMessage } from './port.ts';
+import { backoffMs, type Clock, type Random, sleep } from '../../kube/clock.ts';
+import { errorFields, type Logger } from '../../kube/log.ts';
+import type { BridgeMetrics } from '../metrics.ts';
+import type { Outage } from '../outage.ts';
+import type { Handled, Queue, QueueMessage } from '../port.ts';
 
-export interface WorkerDependencies extends HandleDependencies, OutageDependencies {
+export interface WorkerDependencies {
   readonly queue: Queue;
+  /** Makes the outcome of one message durable, and may be repeated. Throws when it could not. */
+  readonly handle: (message: QueueMessage, signal: AbortSignal) => Promise<Handled>;
+  readonly outage: Outage;
+  /** While this is false nothing is received: deciding without what it waits for would drop events. */
+  readonly ready: () => boolean;
+  readonly metrics: Pick<BridgeMetrics, 'message'>;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
   /** Messages in hand at once, default 10 (one receive's worth). */
   readonly concurrency?: number;
   /** For one message; must be below the queue's visibility timeout (30 s by default). Default 20 s. */
@@ -17,13 +26,14 @@ export interface WorkerDependencies extends HandleDependencies, OutageDependenci
 }
 
 /**
- * Turns queue messages into AgentRuns until `signal` is aborted, and resolves when nothing is in hand any more.
+ * Hands queue messages to `handle` until `signal` is aborted, and resolves when nothing is in hand any more.
  * A message is deleted when its outcome is durable; one that cannot be read or done stays for the queue's
  * dead-letter policy and holds up no other. Never rejects.
  */
 export async function runWorker(dependencies: WorkerDependencies, signal: AbortSignal): Promise<void> {
   const {
     queue,
+    outage,
     logger,
     clock,
     random,
@@ -32,7 +42,6 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
     graceMs = 10_000,
     waitSeconds = 20,
   } = dependencies;
-  const outage = trackOutage(dependencies);
   const hardStop = new AbortController();
   const inHand = new Set<Promise<void>>();
   let receiving = new AbortController();
@@ -47,7 +56,7 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
   const settle = async (message: QueueMessage, limit: AbortSignal): Promise<void> => {
     const fields = { messageId: message.id, receiveCount: message.receiveCount };
     try {
-      const handled = await handleMessage(dependencies, message, limit);
+      const handled = await dependencies.handle(message, limit);
       if (handled.kind === 'Undecodable') {
         dependencies.metrics.message('undecodable');
         logger.warn(
@@ -125,7 +134,6 @@ export async function runWorker(dependencies: WorkerDependencies, signal: AbortS
   cancel();
 }
 
-/** Nothing is received before the workflows are known. */
-async function untilReady({ workflows, clock }: WorkerDependencies, signal: AbortSignal): Promise<void> {
-  while (workflows() === undefined && !signal.aborted) await sleep(clock, 100, signal);
+async function untilReady({ ready, clock }: WorkerDependencies, signal: AbortSignal): Promise<void> {
+  while (!ready() && !signal.aborted) await sleep(clock, 100, signal);
 }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
-import type { QueueMessage } from './port.ts';
+import type { QueueMessage } from '../port.ts';
 
 /** What a decoded message may take: far above GitLab's largest webhook, far below what a zip bomb unpacks to. */
 export const MAX_DECODED_BYTES = 8 * 1024 * 1024;

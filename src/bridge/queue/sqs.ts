@@ -6,7 +6,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
-import type { Queue, QueueMessage } from './port.ts';
+import type { Queue, QueueMessage } from '../port.ts';
 
 export interface SqsOptions {
   readonly queueUrl: string;
