@@ -93,6 +93,10 @@ export function inMachine(machine: Machine, argv: readonly string[], stdin?: str
 /**
  * The first process: private /run, /var/log and /proc, then nothing but collecting the dead, which the kernel
  * hands to the first process. ($1: folder for the CNI plugins' state, $2: file that says it is ready.)
+ *
+ * The metadata addresses of clouds are the machine's own, so that no packet to them ever leaves it. IPv6 is shut
+ * towards the pods' bridge: kube-router filters only what has a pod address of its own, and link-local addresses,
+ * which every pod has, would lead past every NetworkPolicy to the kubelet and to other pods.
  */
 const initScript = `
 set -e
@@ -103,6 +107,12 @@ mount -t tmpfs -o mode=755 tmpfs /var/log
 mount --bind "$1" /var/lib/cni
 ip link set lo up
 echo 1 > /proc/sys/net/ipv4/ip_forward
+ip link add metadata0 type bridge
+ip addr add 169.254.169.254/32 dev metadata0
+ip addr add fd00:ec2::254/128 dev metadata0 nodad
+ip link set metadata0 up
+ip6tables -A INPUT -i pods0 -j DROP
+ip6tables -A FORWARD -i pods0 -j DROP
 : > "$2"
 while :; do sleep 3600 & wait; done
 `;
