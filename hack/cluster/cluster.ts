@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly log: Log;
   /** Whether NetworkPolicy is enforced; true when left out. */
   readonly firewall?: boolean;
+  /** An audit.k8s.io/v1 Policy; the log is at `controlPlane.auditLogPath`. */
+  readonly auditPolicy?: object;
 }
 
 /** A running one-node cluster: pods really run, exec, ServiceAccount tokens, RBAC and NetworkPolicy are the real thing. */
@@ -57,24 +59,22 @@ const nodeName = 'node1';
 
 /** Starts a cluster; what an earlier run of the same name left is removed first. Needs root on Linux. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const { name, log, firewall = true } = options;
+  const { name, log } = options;
   const stateDir = resolve(options.stateDir ?? clusterDir(name));
   await ensurePackages(log);
   const binaries = await ensureBinaries(log);
   const images = await ensureImages(log);
   return locked(stateDir, log, async () => {
     await remove(stateDir);
-    return start(name, stateDir, binaries, images, firewall, log);
+    return start(options, stateDir, binaries, images);
   });
 }
 
 async function start(
-  name: string,
+  { name, log, firewall = true, auditPolicy }: ClusterOptions,
   stateDir: string,
   binaries: Binaries,
   images: ImageArchives,
-  firewall: boolean,
-  log: Log,
 ): Promise<Cluster> {
   mkdirSync(join(stateDir, 'log'), { recursive: true, mode: 0o700 });
   writeFileSync(join(stateDir, stateFile), JSON.stringify({ name }));
@@ -84,7 +84,10 @@ async function start(
     const node = { name: nodeName, address: machine.nodeAddress };
     // The control plane's start and the runtime's hardly touch, and each waits for itself most of the time.
     const [controlPlane] = await Promise.all([
-      startControlPlane({ stateDir, log, controllers: true, address: machine.hostAddress, node }),
+      startControlPlane({
+        ...{ stateDir, log, controllers: true, address: machine.hostAddress, node },
+        ...(auditPolicy === undefined ? {} : { auditPolicy }),
+      }),
       startContainerd(machine, stateDir, processes).then(async () => {
         await importImage(machine, images.pause);
         await importImage(machine, images.sandbox);

@@ -21,6 +21,8 @@ export interface ControlPlaneOptions {
   readonly node?: { readonly name: string; readonly address: string };
   /** Whether the kernel ends it together with the process that started it; by default so when it has no node. */
   readonly dieWithParent?: boolean;
+  /** An audit.k8s.io/v1 Policy: what it chooses is written to `auditLogPath`, one JSON object a line. */
+  readonly auditPolicy?: object;
 }
 
 /** What is written down about a control plane; enough to use it again from another process. */
@@ -29,6 +31,7 @@ export interface ControlPlaneState {
   readonly etcd: string;
   readonly address: string;
   readonly controllers: boolean;
+  readonly audited: boolean;
   /** Put before every command line. */
   readonly wrapper: readonly string[];
 }
@@ -42,6 +45,8 @@ export interface ControlPlane {
   readonly adminToken: string;
   readonly kubeconfigPath: string;
   readonly access: ApiAccess;
+  /** Undefined when it was started without an audit policy. */
+  readonly auditLogPath: string | undefined;
   readonly processes: Processes;
   /** SIGKILL: connections break without a word. */
   killApiserver(): Promise<void>;
@@ -68,10 +73,12 @@ export interface SecondApiserver {
 }
 
 const stateFile = 'control-plane.json';
+const auditPolicyFile = 'audit-policy.json';
+const auditLogFile = 'log/audit.log';
 
 /** Starts a control plane with fresh keys, tokens and free ports; returns when `/readyz` says ok. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { log, controllers, address = '127.0.0.1', node } = options;
+  const { log, controllers, address = '127.0.0.1', node, auditPolicy } = options;
   const stateDir = resolve(options.stateDir);
   const binaries = await ensureBinaries(log);
   for (const entry of ['etcd', 'pki', stateFile])
@@ -83,7 +90,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const dieWithParent = options.dieWithParent ?? node === undefined;
   const wrapper = dieWithParent ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
   const server = `https://${address}:${securePort}`;
-  const state: ControlPlaneState = { server, etcd, address, controllers, wrapper };
+  const audited = auditPolicy !== undefined;
+  const state: ControlPlaneState = { server, etcd, address, controllers, audited, wrapper };
 
   // The data is thrown away with the cluster, so etcd need not wait for the disk.
   await processes.start('etcd', [
@@ -96,6 +104,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   ]);
   await writeCredentials(stateDir, state, node);
   writeFileSync(join(stateDir, stateFile), JSON.stringify(state));
+  if (audited) writeFileSync(join(stateDir, auditPolicyFile), JSON.stringify(auditPolicy));
   await processes.start('kube-apiserver', apiserverArguments(binaries, stateDir, state, Number(securePort)));
   const plane = attachControlPlane(stateDir, binaries);
   try {
@@ -122,6 +131,7 @@ export function attachControlPlane(stateDir: string, binaries: Binaries): Contro
     adminToken,
     kubeconfigPath: join(stateDir, 'admin.kubeconfig'),
     access,
+    auditLogPath: state.audited ? join(stateDir, auditLogFile) : undefined,
     processes,
     killApiserver: () => processes.kill('kube-apiserver'),
     stopApiserver: () => processes.stop('kube-apiserver', 15_000),
@@ -234,6 +244,18 @@ function apiserverArguments(
     '--kubelet-preferred-address-types=InternalIP',
     '--allow-privileged',
     ...(state.controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
+    ...(state.audited ? auditArguments(stateDir) : []),
+  ];
+}
+
+/** Each event is written before its request is answered, and none is rotated away. */
+function auditArguments(stateDir: string): readonly string[] {
+  return [
+    `--audit-policy-file=${join(stateDir, auditPolicyFile)}`,
+    `--audit-log-path=${join(stateDir, auditLogFile)}`,
+    '--audit-log-mode=blocking-strict',
+    '--audit-log-maxsize=4096',
+    '--audit-log-maxbackup=0',
   ];
 }
 

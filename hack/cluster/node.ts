@@ -165,7 +165,9 @@ function kubeletConfig(machine: Machine, stateDir: string): unknown {
     enforceNodeAllocatable: [],
     failCgroupV1: false,
     failSwapOn: false,
-    localStorageCapacityIsolation: false,
+    localStorageCapacityIsolation: true,
+    // The API has no such limit for one pod: what bounds a fork bomb is the node's.
+    podPidsLimit: 1024,
     makeIPTablesUtilChains: false,
     registerNode: true,
     maxPods: 200,
