@@ -1,5 +1,4 @@
-import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
-import type { Pod } from '../../kube/kinds.ts';
+import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
 
 /** What the API server says of the run that a pod names. Unknown: it could not be asked. */
 export type RunState = 'Live' | 'Ended' | 'Gone' | 'Unknown';
@@ -10,7 +9,7 @@ export interface ReapReason {
 }
 
 /** Why a claimed pod must go, undefined when it may stay. A lingering one outlives its run until its deadline. */
-export function reapReason(pod: Pod, run: RunState, now: Date): ReapReason | undefined {
+export function reapReason(pod: KubeObject, run: RunState, now: Date): ReapReason | undefined {
   const { labels, annotations, deletionTimestamp } = pod.metadata;
   if (deletionTimestamp !== undefined || labels?.[LABELS.role] !== 'active') return undefined;
   const deadline = Date.parse(annotations?.[ANNOTATIONS.reapBy] ?? '');

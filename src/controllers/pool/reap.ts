@@ -1,10 +1,11 @@
 import { AGENT_RUNS } from '../../crds/agent-run.ts';
 import { labelSelector } from '../../crds/labels.ts';
-import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
+import { ANNOTATIONS, type KubeObject, LABELS, type ResourceKind } from '../../crds/meta.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
 import { isKubeError } from '../../kube/errors.ts';
-import { POD, type Pod } from '../../kube/kinds.ts';
+import { POD } from '../../kube/kinds.ts';
+import { VIRTUAL_MACHINE_INSTANCE } from '../../kube/kubevirt/kinds.ts';
 import { errorFields, type Logger, silentLogger } from '../../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../../kube/port.ts';
 import { type RunState, reapReason } from './reap-reason.ts';
@@ -42,25 +43,45 @@ export async function reapOnce(options: ReaperOptions, signal?: AbortSignal): Pr
   const { kube, events, clock = systemClock, logger = silentLogger } = options;
   const reaped: string[] = [];
   for (const namespace of options.namespaces) {
-    // The pool's label too, so that a role of somebody else's is never taken for ours.
-    const selector = `${labelSelector({ [LABELS.role]: 'active' })},${LABELS.pool}`;
-    const { items } = await kube.list(POD, { namespace, labelSelector: selector }, signal && { signal });
-    for (const pod of items) {
-      const reason = reapReason(pod, await runStateOf(kube, pod), clock.now());
-      if (reason === undefined || !(await deleted(kube, pod))) continue;
-      const { name = '' } = pod.metadata;
-      reaped.push(name);
-      logger.info(
-        { pod: `${namespace}/${name}`, reason: reason.reason },
-        `sandbox reaped: ${reason.message}`,
-      );
-      events.record(pod, 'Normal', reason.reason, reason.message);
+    for (const kind of SANDBOX_KINDS) {
+      for (const sandbox of await claimedSandboxes(kube, kind, namespace, signal)) {
+        const reason = reapReason(sandbox, await runStateOf(kube, sandbox), clock.now());
+        if (reason === undefined || !(await deleted(kube, kind, sandbox))) continue;
+        const { name = '' } = sandbox.metadata;
+        reaped.push(name);
+        logger.info(
+          { kind: kind.kind, sandbox: `${namespace}/${name}`, reason: reason.reason },
+          `sandbox reaped: ${reason.message}`,
+        );
+        events.record(sandbox, 'Normal', reason.reason, reason.message);
+      }
     }
   }
   return reaped;
 }
 
-async function runStateOf(kube: KubeClient, pod: Pod): Promise<RunState> {
+/** What a sandbox can be in the cluster. */
+const SANDBOX_KINDS: readonly ResourceKind[] = [POD, VIRTUAL_MACHINE_INSTANCE];
+
+async function claimedSandboxes(
+  kube: KubeClient,
+  kind: ResourceKind,
+  namespace: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly KubeObject[]> {
+  // The pool's label too, so that a role of somebody else's is never taken for ours.
+  const selector = `${labelSelector({ [LABELS.role]: 'active' })},${LABELS.pool}`;
+  try {
+    const { items } = await kube.list(kind, { namespace, labelSelector: selector }, signal && { signal });
+    return items;
+  } catch (error) {
+    // A cluster without KubeVirt has no machines, and a Role may leave them out.
+    if (kind === VIRTUAL_MACHINE_INSTANCE && isKubeError(error, 'NotFound', 'Forbidden')) return [];
+    throw error;
+  }
+}
+
+async function runStateOf(kube: KubeClient, pod: KubeObject): Promise<RunState> {
   const [namespace, name, ...rest] = pod.metadata.annotations?.[ANNOTATIONS.runName]?.split('/') ?? [];
   if (!namespace || !name || rest.length > 0) return 'Unknown';
   try {
@@ -76,10 +97,10 @@ async function runStateOf(kube: KubeClient, pod: Pod): Promise<RunState> {
 }
 
 /** False when the pod had gone or changed. */
-async function deleted(kube: KubeClient, { metadata }: Pod): Promise<boolean> {
+async function deleted(kube: KubeClient, kind: ResourceKind, { metadata }: KubeObject): Promise<boolean> {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
   try {
-    return await kube.delete(POD, { namespace, name }, { uid, resourceVersion });
+    return await kube.delete(kind, { namespace, name }, { uid, resourceVersion });
   } catch (error) {
     if (isKubeError(error, 'Conflict')) return false;
     throw error;
