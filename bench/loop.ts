@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { checkpointBytes } from '../src/agent/checkpoint.ts';
 import { type LoopOptions, runLoop } from '../src/agent/loop.ts';
 import { createOpenAiModel } from '../src/agent/models/openai/adapter.ts';
 import type { Model } from '../src/agent/models/port.ts';
@@ -94,13 +95,15 @@ export async function loopConcurrencyBench(): Promise<Rows> {
 
 async function allAtOnce(runs: number, model: Model): Promise<void> {
   const one = async (): Promise<void> => {
-    const kept: Buffer[] = [];
+    let kept: Uint8Array | undefined;
     const { kind, iterations } = await runLoop({
       ...commonOptions(),
       model,
       limits: { maxIterations: 2 * TURNS, contextTokens: 1_000_000 },
-      // As bytes in memory: how fast a store is, is not the loop's.
-      checkpoint: async (state) => void kept.push(Buffer.from(JSON.stringify(state))),
+      // The newest as bytes in memory: how fast a store is, and what it keeps, is not the loop's.
+      checkpoint: async (state) => {
+        kept = checkpointBytes(state);
+      },
     });
     if (kind !== 'Answered' || iterations !== TURNS)
       throw new Error(`bench: ${kind} after ${iterations} calls`);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonBytes } from './json-bytes.ts';
 import { transcriptEntrySchema } from './transcript.ts';
 
 export const count = z.int().nonnegative();
@@ -82,6 +83,11 @@ export const checkpointSchema = z.strictObject({
 
 /** State of a running loop between two steps, JSON-serialisable. */
 export type Checkpoint = z.output<typeof checkpointSchema>;
+
+/** As it is stored: what was there at the checkpoint before is not written out again. */
+export function checkpointBytes(state: Checkpoint): Uint8Array {
+  return jsonBytes(state, ['contents', 'transcript']);
+}
 
 /** Throws with the place of the first fault: a checkpoint of another version or a damaged one is never guessed at. */
 export function parseCheckpoint(value: unknown): Checkpoint {

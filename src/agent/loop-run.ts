@@ -1,5 +1,6 @@
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { listBytes } from './json-bytes.ts';
 import {
   ASSUMED_OUTPUT_TOKENS,
   BYTES_PER_TOKEN,
@@ -126,8 +127,7 @@ function resumedState(model: Model, value: unknown): State {
 }
 
 export function outlookOf({ state, limits, model, prices, system, tools }: Run): Outlook {
-  const unseen = state.contents.slice(state.sentEntries);
-  const unseenBytes = Buffer.byteLength(JSON.stringify(unseen));
+  const unseenBytes = listBytes(state.contents.slice(state.sentEntries));
   const overheadBytes =
     state.lastInputTokens > 0
       ? 0

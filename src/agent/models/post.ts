@@ -10,7 +10,7 @@ const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 export async function postJson(
   http: HttpClient,
   endpoint: Endpoint,
-  body: unknown,
+  body: Uint8Array,
   options: {
     readonly headers: Readonly<Record<string, string>>;
     readonly timeoutMs: number;
@@ -23,7 +23,7 @@ export async function postJson(
       method: 'POST',
       url: endpoint.url,
       headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
-      body: JSON.stringify(body),
+      body,
       timeoutMs,
       maxBytes: MAX_ANSWER_BYTES,
       // The loop repeats model calls itself, at its own pace.

@@ -1,4 +1,4 @@
-import { type Checkpoint, parseCheckpoint } from '../../agent/checkpoint.ts';
+import { type Checkpoint, checkpointBytes, parseCheckpoint } from '../../agent/checkpoint.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import { bytesOf, type CheckpointRef, runPrefix } from './result.ts';
 
@@ -19,8 +19,7 @@ export async function saveCheckpoint(
   signal?: AbortSignal,
 ): Promise<CheckpointRef> {
   const key = `${prefix(runUid)}${String(state.sequence).padStart(6, '0')}.json`;
-  const body = Buffer.from(JSON.stringify(state));
-  const put = await store.put(key, body, {
+  const put = await store.put(key, checkpointBytes(state), {
     ifNoneMatch: true,
     contentType: 'application/json',
     ...(signal === undefined ? {} : { signal }),

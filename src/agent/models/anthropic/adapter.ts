@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../../http/client.ts';
+import { jsonBytes } from '../../json-bytes.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
 import { postJson, postSigned, shapeError } from '../post.ts';
@@ -49,7 +50,7 @@ export function createAnthropicVertexModel(options: AnthropicVertexOptions): Mod
     });
     const headers = { authorization: `Bearer ${await access.token()}` };
     const send = (sent: MessagesBody) =>
-      postJson(http, endpoint, sent, { headers, timeoutMs, signal: request.signal });
+      postJson(http, endpoint, jsonBytes(sent, ['messages']), { headers, timeoutMs, signal: request.signal });
     const answer = await postSigned(body, send, withoutThinking);
     const parsed = messageResponseSchema.safeParse(answer);
     if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);

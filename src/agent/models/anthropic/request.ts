@@ -42,7 +42,10 @@ export function withoutThinking(body: MessagesBody): MessagesBody | undefined {
 
 type Turn = Pick<AnthropicMessage, 'role' | 'content'>;
 
-function sendable({ role, content }: AnthropicMessage): Turn {
+/** An entry that goes out as it is stays the same one, whose JSON is kept. */
+function sendable(entry: AnthropicMessage): Turn {
+  const { role, content } = entry;
+  if (entry.extra === undefined && !content.some(isBlank)) return entry;
   return { role, content: content.filter((block) => !isBlank(block)) };
 }
 

@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../../http/client.ts';
+import { jsonBytes } from '../../json-bytes.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
 import { postJson, postSigned, shapeError } from '../post.ts';
@@ -35,13 +36,14 @@ export function createGeminiModel(options: GeminiOptions): Model {
     callIds: service.kind === 'DeveloperApi',
     signedCalls: signsCalls(name),
     maxOutputTokens: options.maxOutputTokens,
+    sent: new WeakMap(),
   };
 
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
     const headers = await authorization(service);
     const send = (sent: GenerateBody) =>
-      postJson(http, endpoint, sent, { headers, timeoutMs, signal: request.signal });
+      postJson(http, endpoint, jsonBytes(sent, ['contents']), { headers, timeoutMs, signal: request.signal });
     const body = await postSigned(generateBody(request, history, dialect), send, (refused) =>
       withoutSignatures(refused, dialect),
     );

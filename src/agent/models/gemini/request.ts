@@ -10,7 +10,16 @@ export interface Dialect {
   /** Gemini 3 refuses a step whose first call has no signature. */
   readonly signedCalls: boolean;
   readonly maxOutputTokens: number | undefined;
+  /** What was sent for an entry: the next call sends the same, whose JSON is kept. */
+  readonly sent: WeakMap<GeminiContent, Sent>;
 }
+
+interface Sent {
+  readonly before: GeminiContent | undefined;
+  readonly turns: readonly Turn[];
+}
+
+type Turn = Pick<GeminiContent, 'role' | 'parts'>;
 
 /** The body of one call. Works on copies: the conversation stays as it is. */
 export function generateBody(
@@ -47,9 +56,13 @@ function sendable(
   entry: GeminiContent,
   before: GeminiContent | undefined,
   dialect: Dialect,
-): readonly Pick<GeminiContent, 'role' | 'parts'>[] {
+): readonly Turn[] {
+  const known = dialect.sent.get(entry);
+  if (known !== undefined && known.before === before) return known.turns;
   const parts = entry.role === 'model' ? modelParts(entry, dialect) : userParts(entry, before, dialect);
-  return parts.length === 0 ? [] : [{ role: entry.role, parts }];
+  const turns = parts.length === 0 ? [] : [{ role: entry.role, parts }];
+  dialect.sent.set(entry, { before, turns });
+  return turns;
 }
 
 function modelParts({ parts }: GeminiContent, dialect: Dialect): readonly GeminiPart[] {

@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../../http/client.ts';
+import { jsonBytes } from '../../json-bytes.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
 import { postJson, shapeError } from '../post.ts';
@@ -35,7 +36,8 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
 
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
-    const body = await postJson(http, endpoint, chatRequest(name, request, history, maxOutputTokens), {
+    const asked = chatRequest(name, request, history, maxOutputTokens);
+    const body = await postJson(http, endpoint, jsonBytes(asked, ['messages']), {
       headers,
       timeoutMs,
       signal: request.signal,

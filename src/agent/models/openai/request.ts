@@ -24,10 +24,15 @@ export function chatRequest(
   };
 }
 
-/** Drops what no server takes: empty assistant turns (from a resumed session, say) and our own `extra`. */
+/**
+ * Drops what no server takes: empty assistant turns (from a resumed session, say) and our own `extra`. An entry that
+ * goes out as it is stays the same one, whose JSON is kept.
+ */
 function sendable(message: ChatMessage): readonly ChatMessage[] {
   if (message.role !== 'assistant') return [message];
-  const { content, tool_calls: calls } = message;
+  const { content, tool_calls: calls, extra } = message;
+  const isPlain = calls === undefined ? content?.trim() : calls.length > 0 && content !== '';
+  if (extra === undefined && isPlain) return [message];
   if (calls && calls.length > 0) return [{ role: 'assistant', content: content || null, tool_calls: calls }];
   return content?.trim() ? [{ role: 'assistant', content }] : [];
 }
