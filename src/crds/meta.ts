@@ -22,10 +22,20 @@ export const ANNOTATIONS = {
   reapBy: 'hummingbird/reap-by',
   /** Present only while a sandbox lingers for this session. */
   sessionId: 'hummingbird/session-id',
+  /** On a sandbox that lingers or lingered: uid of the run whose save of the session its work directory is. */
+  savedBy: 'hummingbird.dev/saved-by',
   /** Holder's epoch at the time of the claim. */
   epoch: 'hummingbird.dev/epoch',
   /** On standby sandboxes: the pool's `maxActive`, a Go duration, which a claim's deadline keeps to. */
   maxActive: 'hummingbird.dev/max-active',
+  /** On a sandbox that was made for one run, since nothing stood by. */
+  onEmpty: 'hummingbird.dev/on-empty',
+  /** Absolute RFC 3339 time until which the sandbox counts as proven to reach no network. Only the probe writes it. */
+  egressBlockedUntil: 'hummingbird.dev/egress-blocked-until',
+  /** On a sandbox that was proven shut and then found open: when, and what it reached. It is never handed out. */
+  egressOpen: 'hummingbird.dev/egress-open',
+  /** `disabled` on standby sandboxes of a pool without probe, which need no proof. */
+  egressProbe: 'hummingbird.dev/egress-probe',
   /** namespace/name of the run, for people. */
   runName: 'hummingbird.dev/run-name',
 } as const;

@@ -85,7 +85,7 @@ export async function joinOperator(
   const sandboxes = podPool({
     kube,
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
-    openPod: ({ pod, namespace: podNamespace, name, deletePod }) =>
+    openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
       podSandbox({
         connection: exec,
         client: kube,
@@ -94,6 +94,7 @@ export async function joinOperator(
         pod: name,
         ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
         deletePod,
+        lingerPod,
         logger: log,
       }),
   });

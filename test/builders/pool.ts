@@ -14,11 +14,12 @@ export function aPool(
   spec: {
     readonly replicas?: number;
     readonly image?: string;
-    readonly claim?: { readonly timeout: string };
+    readonly claim?: Partial<SandboxPool['spec']['claim']>;
     readonly maxActive?: string;
+    readonly linger?: SandboxPool['spec']['linger'];
   } = {},
 ): SandboxPool {
-  const { image = SANDBOX_IMAGE, replicas = 3, claim, maxActive = '30m' } = spec;
+  const { image = SANDBOX_IMAGE, replicas = 3, claim, maxActive = '30m', linger } = spec;
   const resources = { requests: { cpu: '1m', memory: '8Mi' }, limits: { cpu: '1', memory: '256Mi' } };
   return {
     apiVersion: 'hummingbird.dev/v1alpha1',
@@ -30,7 +31,7 @@ export function aPool(
       pod: { image, resources, workspace: { sizeLimit: '64Mi' } },
       claim: { timeout: '0s', createOnEmpty: false, ...claim },
       maxActive,
-      linger: { duration: '5m', max: 2 },
+      linger: linger ?? { duration: '5m', max: 2 },
       egressProbe: { enabled: true, period: '30s' },
     },
   };

@@ -26,7 +26,7 @@ function aProvider(options: Partial<PodPoolOptions> = {}): SandboxProvider {
   return podPool({
     kube: world.kube,
     cachedPods: () => world.pods.list(),
-    openPod: ({ pod, namespace: inNamespace, name, deletePod }) =>
+    openPod: ({ pod, namespace: inNamespace, name, deletePod, lingerPod }) =>
       podSandbox({
         connection,
         client: world.kube,
@@ -35,6 +35,7 @@ function aProvider(options: Partial<PodPoolOptions> = {}): SandboxProvider {
         pod: name,
         ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
         deletePod,
+        lingerPod,
         logger: silentLogger,
       }),
     ...options,

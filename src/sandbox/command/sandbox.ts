@@ -14,6 +14,8 @@ export interface CommandSandboxOptions {
   start(signal?: AbortSignal): Promise<void>;
   /** Idempotent; never rejects. */
   cleanup(): Promise<void>;
+  /** Keeps it for the session's next run, else cleans up; never rejects. Left out: this backend keeps none. */
+  linger?(sessionId: string): Promise<void>;
 }
 
 /** EXEC_TIMEOUT */
@@ -79,8 +81,9 @@ class CommandSandbox implements Sandbox {
     await this.#options.cleanup();
   }
 
-  async linger(_sessionId: string): Promise<void> {
-    await this.cleanup();
+  async linger(sessionId: string): Promise<void> {
+    const { linger } = this.#options;
+    await (linger === undefined ? this.cleanup() : linger(sessionId));
   }
 
   async #run(

@@ -21,6 +21,8 @@ export interface PodSandboxOptions {
   readonly container?: string;
   /** Idempotent. */
   deletePod(): Promise<void>;
+  /** Keeps it for the session's next run, else deletes it. Left out: deletes it. */
+  lingerPod?(sessionId: string): Promise<void>;
   readonly logger: Logger;
   readonly clock?: Clock;
   /** Ids that are used once. */
@@ -43,13 +45,22 @@ export function podSandbox(options: PodSandboxOptions): Sandbox {
     commands,
     newId,
     start: (signal) => startPod(commands, { clock, startTimeoutMs }, signal),
-    async cleanup() {
-      try {
-        await options.deletePod();
-      } catch (error) {
-        const fields = { namespace: options.namespace, pod: options.pod, ...errorFields(error) };
-        options.logger.warn(fields, 'sandbox pod not deleted; the reaper will try again');
-      }
-    },
+    cleanup: () => settled(options, () => options.deletePod()),
+    linger: (sessionId) => settled(options, () => options.lingerPod?.(sessionId) ?? options.deletePod()),
   });
+}
+
+/** What fails here is left to the reaper. */
+async function settled(
+  { logger, namespace, pod }: PodSandboxOptions,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    logger.warn(
+      { namespace, pod, ...errorFields(error) },
+      'sandbox pod not deleted; the reaper will try again',
+    );
+  }
 }

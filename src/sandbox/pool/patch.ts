@@ -2,7 +2,7 @@ import { duration, parseDuration } from '../../crds/duration.ts';
 import { labelValue } from '../../crds/labels.ts';
 import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
 import type { Patch } from '../../kube/port.ts';
-import type { SandboxRequest } from '../port.ts';
+import type { LingerRequest, SandboxRequest } from '../port.ts';
 
 /**
  * Makes a standby sandbox the run's own, in one patch: a pod without owner whose labels still match is taken back by
@@ -26,8 +26,31 @@ export function claimPatch(pod: KubeObject, request: SandboxRequest, now: Date):
           [ANNOTATIONS.reapBy]: deadline(pod, request, now).toISOString(),
           [ANNOTATIONS.epoch]: String(request.epoch),
           [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
+          // A lingering pod that is claimed again lingers no more; that makes it nobody else's.
+          [ANNOTATIONS.sessionId]: null,
         },
         ownerReferences: null,
+      },
+    },
+  };
+}
+
+/**
+ * Lets go of the run's pod for the session's next run. The run's label goes, so that nothing that is done to the
+ * run's sandboxes concerns it any more; `savedBy` ties it to the save of the session that its files are.
+ */
+export function lingerPatch(pod: KubeObject, { sessionId, runUid }: LingerRequest, until: Date): Patch {
+  return {
+    type: 'merge',
+    body: {
+      metadata: {
+        ...guard(pod),
+        labels: { [LABELS.run]: null, [LABELS.session]: labelValue(sessionId) },
+        annotations: {
+          [ANNOTATIONS.sessionId]: sessionId,
+          [ANNOTATIONS.savedBy]: runUid,
+          [ANNOTATIONS.reapBy]: until.toISOString(),
+        },
       },
     },
   };

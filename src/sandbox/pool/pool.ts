@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../crds/meta.ts';
+import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { isKubeError } from '../../kube/errors.ts';
@@ -8,6 +8,7 @@ import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from '../p
 import { preferred } from './candidates.ts';
 import { type Claimable, PODS } from './claimable.ts';
 import { type WaitingLine, waitingLine } from './line.ts';
+import { letLinger, reclaim, wasReclaimed } from './linger.ts';
 import { adoptionPatch, claimPatch, epochOf } from './patch.ts';
 import { refuse } from './refusal.ts';
 import { type PoolSupply, poolSupply } from './supply.ts';
@@ -19,6 +20,8 @@ export interface OpenPodRequest {
   readonly name: string;
   /** Deletes exactly this pod; idempotent. Throws KubeError. */
   deletePod(): Promise<void>;
+  /** Lets it linger for the session where its pool keeps some, else deletes it. Throws KubeError. */
+  lingerPod(sessionId: string): Promise<void>;
 }
 
 export interface PodPoolOptions extends PoolTerms {
@@ -35,8 +38,8 @@ export function podPool({ openPod, cachedPods, ...terms }: PodPoolOptions): Sand
   return claimablePool({
     ...terms,
     what: PODS,
-    open: ({ object, namespace, name, remove }) =>
-      openPod({ pod: object, namespace, name, deletePod: remove }),
+    open: ({ object, namespace, name, remove, linger }) =>
+      openPod({ pod: object, namespace, name, deletePod: remove, lingerPod: linger }),
     ...(cachedPods === undefined ? {} : { cached: cachedPods }),
   });
 }
@@ -56,6 +59,8 @@ export interface OpenRequest<T extends KubeObject> {
   readonly name: string;
   /** Deletes exactly this object; idempotent. Throws KubeError. */
   remove(): Promise<void>;
+  /** Lets it linger for the session where its pool keeps some, else deletes it. Throws KubeError. */
+  linger(sessionId: string): Promise<void>;
 }
 
 export interface ClaimablePoolOptions<T extends KubeObject> extends PoolTerms {
@@ -95,6 +100,17 @@ export function claimablePool<T extends KubeObject>(options: ClaimablePoolOption
       return own && opened(claims, own);
     },
 
+    async linger(request) {
+      const kept = await letLinger(
+        claims,
+        () => claims.supply.owned(request.runUid, request.namespace),
+        request,
+      );
+      if (kept.kind === 'NotKept') return kept;
+      const { ref } = opened(claims, kept.kept);
+      return { kind: 'Lingers', ref, until: kept.until };
+    },
+
     async release(runUid, namespace) {
       claims.line.leave(runUid);
       const pods = await claims.supply.owned(runUid, namespace);
@@ -121,6 +137,8 @@ async function claimPod<T extends KubeObject>(
   signal?: AbortSignal,
 ): Promise<ClaimResult> {
   const { supply, line, beingPatched } = claims;
+  const kept = await keptPod(claims, request);
+  if (kept !== undefined) return claimed(claims, kept, request);
   for (let round = 0; round < MAX_ROUNDS; round++) {
     signal?.throwIfAborted();
     const ahead = line.ahead(request);
@@ -146,6 +164,15 @@ async function claimPod<T extends KubeObject>(
     kind: 'Waiting',
     message: `Other runs were faster ${MAX_ROUNDS} times in a row at SandboxPool ${whereOf(request)}`,
   };
+}
+
+/** The pod in which the session's work directory is; what the run owns already comes first. */
+async function keptPod<T extends KubeObject>(
+  claims: Claims<T>,
+  request: SandboxRequest,
+): Promise<T | undefined> {
+  if (request.savedBy === undefined || claims.line.waits(request)) return undefined;
+  return (await ownPod(claims, request)) ?? (await reclaim(claims, request));
 }
 
 /** The run's pod, with this holder's epoch on it; what it owns but cannot use is deleted. */
@@ -213,11 +240,31 @@ async function notFree<T extends KubeObject>(
 
 function claimed<T extends KubeObject>(claims: Claims<T>, pod: T, request: SandboxRequest): ClaimResult {
   claims.line.leave(request.runUid);
-  return { kind: 'Claimed', sandbox: opened(claims, pod) };
+  const sandbox = opened(claims, pod);
+  return wasReclaimed(pod, request)
+    ? { kind: 'Claimed', sandbox, reclaimed: true }
+    : { kind: 'Claimed', sandbox };
 }
 
 function opened<T extends KubeObject>(claims: Claims<T>, object: T): Sandbox {
-  return claims.open({ object, ...refOf(object), remove: () => deletePod(claims, object) });
+  return claims.open({
+    object,
+    ...refOf(object),
+    remove: () => deletePod(claims, object),
+    linger: (sessionId) => linger(claims, object, sessionId),
+  });
+}
+
+/** For a caller that has the sandbox only: whose it is stands on its object. */
+async function linger<T extends KubeObject>(claims: Claims<T>, object: T, sessionId: string): Promise<void> {
+  const { namespace } = refOf(object);
+  const { labels, annotations } = object.metadata;
+  const runUid = labels?.[LABELS.run] ?? '';
+  const runNamespace = annotations?.[ANNOTATIONS.runName]?.split('/')[0] ?? '';
+  const kept = await letLinger(claims, () => claims.supply.owned(runUid, namespace), {
+    ...{ runUid, runNamespace, sessionId, namespace },
+  });
+  if (kept.kind === 'NotKept') await deletePod(claims, object);
 }
 
 async function deletePod<T extends KubeObject>({ what, kube }: Claims<T>, pod: T): Promise<void> {
