@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ACCESS } from '../../test/fakes/gitlab/index.ts';
+import { ACCESS, type FakeDiscussion, type FakeUser } from '../../test/fakes/gitlab/index.ts';
 import { aScene } from '../../test/fakes/gitlab/scene.ts';
 import { createHttpClient, type HttpClient, HttpError } from '../http/client.ts';
 import { actionToken, orchestratorToken } from '../settings/tokens.ts';
@@ -161,6 +161,41 @@ describe('the search before a POST', () => {
   });
 });
 
+describe('resolving threads', () => {
+  const placed = (options: { wf?: string; sha?: string; author?: FakeUser; body?: string } = {}) => {
+    const { wf = 'analyze', sha = 'abc', author = scene.bot.user } = options;
+    const body = options.body ?? `Found.\n\n${renderMarker({ ...marker, wf, sha }, { keys })}`;
+    return scene.state.note(scene.mergeRequest, { author, body }).discussion;
+  };
+  const isResolved = ({ notes: [first] }: FakeDiscussion) => first?.resolved;
+
+  test('resolves what this bot began for the workflow, and nothing else', async () => {
+    const own = [placed(), placed({ sha: 'def' })];
+    const others = [
+      placed({ wf: 'review' }),
+      placed({ author: scene.users.ada }),
+      placed({ body: 'No marker.' }),
+      placed({ body: renderMarker(marker, { keys: [{ id: 'k1', secret: 'a guess' }] }) }),
+    ];
+    expect(await value(notes().resolveThreads(at, { workflow: 'analyze' }))).toBe(2);
+    expect(own.map(isResolved)).toEqual([true, true]);
+    expect(others.map(isResolved)).toEqual([false, false, false, false]);
+    expect(await value(notes().resolveThreads(at, { workflow: 'analyze' }))).toBe(0);
+  });
+
+  test('keeps those that look at the commit that is named', async () => {
+    const [old, current] = [placed({ sha: 'old' }), placed({ sha: 'new' })];
+    expect(await value(notes().resolveThreads(at, { workflow: 'analyze', exceptSha: 'new' }))).toBe(1);
+    expect([old, current].map(isResolved)).toEqual([true, false]);
+  });
+
+  test('leaves a single note alone, which GitLab cannot resolve', async () => {
+    const body = renderMarker(marker, { keys });
+    scene.state.note(scene.mergeRequest, { author: scene.bot.user, body, individual: true });
+    expect(await value(notes().resolveThreads(at, { workflow: 'analyze' }))).toBe(0);
+  });
+});
+
 describe('refusals', () => {
   test.each([
     [401, 'an unknown token', () => 'glpat-unknown'],
@@ -211,7 +246,35 @@ describe('what the operator asks', () => {
       targetBranch: 'main',
       webUrl: `${scene.gitlab.url}/group/app/-/merge_requests/1`,
       authorId: scene.users.ada.id,
+      headPipelineId: undefined,
+      sourceProjectId: scene.project.id,
     });
+    const pipeline = scene.state.pipeline(scene.project, {
+      user: scene.users.ada,
+      mergeRequest: scene.mergeRequest,
+    });
+    expect((await value(facts().get(at))).headPipelineId).toBe(pipeline.id);
+  });
+
+  test('the newest push to a branch, also behind pages of pushes to others', async () => {
+    const { state, mergeRequest, project, users } = scene;
+    const pushed = async (branch = mergeRequest.sourceBranch) =>
+      value(facts().pushAuthor({ sourceProjectId: project.id, sourceBranch: branch }));
+    expect(await pushed()).toEqual({ id: users.ada.id, name: 'ada' });
+    state.push(mergeRequest, { author: users.maintainer });
+    expect((await pushed())?.name).toBe('maintainer');
+    const busy = state.mergeRequest(project, { author: users.ada });
+    for (let count = 0; count < 130; count += 1) state.push(busy);
+    expect((await pushed())?.name).toBe('maintainer');
+    expect(await pushed('gone')).toBeUndefined();
+  });
+
+  test('nobody has pushed to a project that is gone, and one that is not seen is a refusal', async () => {
+    const asked = (sourceProjectId: number | undefined) =>
+      facts().pushAuthor({ sourceProjectId, sourceBranch: 'feature-1' });
+    expect(await asked(undefined)).toEqual({ kind: 'Ok', value: undefined });
+    const hidden = scene.state.project({ path: 'else/fork' });
+    expect(await asked(hidden.id)).toMatchObject({ kind: 'Refused', status: 404 });
   });
 
   test('a merge request or a project that does not exist is refused', async () => {

@@ -11,6 +11,8 @@ export interface GitLabNotesOptions {
   readonly http: HttpClient;
   readonly baseUrl: string;
   readonly marker: MarkerOptions;
+  /** Besides GitLab's own: hosts to which a link may carry data. Lower case. */
+  readonly trustedHosts?: readonly string[];
   /** Under every note; Markdown. */
   readonly footer?: string;
 }
@@ -27,6 +29,8 @@ const Note = z.object({
   system: z.boolean(),
   author: User,
   internal: z.boolean().optional(),
+  resolvable: z.boolean().optional(),
+  resolved: z.boolean().optional(),
 });
 const Discussion = z.object({ id: z.string(), notes: z.array(Note) });
 type Note = z.infer<typeof Note>;
@@ -101,6 +105,34 @@ class GitLabNotes implements Notes {
     );
   }
 
+  async resolveThreads(
+    mergeRequest: MergeRequestRef,
+    which: { readonly workflow: string; readonly exceptSha?: string },
+  ): Promise<NoteOutcome<number>> {
+    const bot = await this.botUserId();
+    return bot.kind === 'Ok' ? outcome(this.#resolveThreads(mergeRequest, which, bot.value)) : bot;
+  }
+
+  async #resolveThreads(
+    mergeRequest: MergeRequestRef,
+    { workflow, exceptSha }: { readonly workflow: string; readonly exceptSha?: string },
+    bot: number,
+  ): Promise<number> {
+    const { discussions } = this.#api.resources();
+    let resolved = 0;
+    for await (const { id, notes } of this.#discussions(mergeRequest)) {
+      const [first] = notes;
+      if (first === undefined || first.system || first.author.id !== bot) continue;
+      const parsed = parseMarker(first.body, this.#options.marker);
+      if (parsed?.kind !== 'Signed' || parsed.marker.wf !== workflow) continue;
+      if (exceptSha !== undefined && parsed.marker.sha === exceptSha) continue;
+      if (!notes.some((note) => note.resolvable === true && note.resolved === false)) continue;
+      await discussions.resolve(this.#at(mergeRequest), mergeRequest.iid, id, true);
+      resolved += 1;
+    }
+    return resolved;
+  }
+
   async #isPublic(mergeRequest: MergeRequestRef, discussionId: string): Promise<boolean> {
     const { discussions } = this.#api.resources();
     const { notes } = Discussion.parse(
@@ -156,15 +188,16 @@ class GitLabNotes implements Notes {
     mergeRequest: MergeRequestRef,
     wanted: (note: Note) => boolean,
   ): Promise<NoteRef | undefined> {
-    const path = `projects/${projectPath(this.#at(mergeRequest))}/merge_requests/${mergeRequest.iid}/discussions`;
-    for await (const rows of this.#api.pages(path)) {
-      for (const row of rows) {
-        const { id, notes } = Discussion.parse(row);
-        const note = notes.find(wanted);
-        if (note !== undefined) return this.#ref(mergeRequest, id, note.id);
-      }
+    for await (const { id, notes } of this.#discussions(mergeRequest)) {
+      const note = notes.find(wanted);
+      if (note !== undefined) return this.#ref(mergeRequest, id, note.id);
     }
     return undefined;
+  }
+
+  async *#discussions(mergeRequest: MergeRequestRef): AsyncGenerator<z.infer<typeof Discussion>> {
+    const path = `projects/${projectPath(this.#at(mergeRequest))}/merge_requests/${mergeRequest.iid}/discussions`;
+    for await (const rows of this.#api.pages(path)) for (const row of rows) yield Discussion.parse(row);
   }
 
   /** The token is for one project; asking it for another one is a mistake of ours. */
@@ -175,8 +208,11 @@ class GitLabNotes implements Notes {
   }
 
   #body({ text, marker }: Pick<NewNote, 'text' | 'marker'>): string {
-    const { footer } = this.#options;
-    return renderNote({ text, marker, ...(footer === undefined ? {} : { footer }) }, this.#options.marker);
+    const { footer, trustedHosts = [], marker: signing } = this.#options;
+    return renderNote(
+      { text, marker, ...(footer === undefined ? {} : { footer }) },
+      { ...signing, trustedHosts: [new URL(this.#api.baseUrl).hostname, ...trustedHosts] },
+    );
   }
 
   #ref({ project, iid }: MergeRequestRef, discussionId: string, noteId: number): NoteRef {

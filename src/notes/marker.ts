@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import type { Marker } from './port.ts';
+import type { Marker, ParsedMarker } from './port.ts';
 
 /** A secret that signs markers. `id` stands in the marker in the clear and names the secret to check with. */
 export interface MarkerKey {
@@ -14,13 +14,6 @@ export interface MarkerOptions {
   /** Word that opens the comment. */
   readonly prefix?: string;
 }
-
-export type ParsedMarker =
-  | { readonly kind: 'Signed'; readonly marker: Marker }
-  /** Written before markers were signed: good for resuming a conversation, for nothing else. */
-  | { readonly kind: 'Unsigned'; readonly marker: Marker }
-  /** Carries a signature that no key of ours made. */
-  | { readonly kind: 'Forged' };
 
 export const DEFAULT_MARKER_PREFIX = 'hummingbird-session';
 

@@ -3,6 +3,7 @@ import type { HttpClient } from '../http/client.ts';
 import { createGitLabApi, type GitLabApi } from '../http/gitlab.ts';
 import { outcome } from './outcome.ts';
 import type {
+  GitLabUser,
   MergeRequestFacts,
   MergeRequestRef,
   MergeRequests,
@@ -30,6 +31,13 @@ const MergeRequest = z.object({
   target_branch: z.string(),
   web_url: z.string(),
   author: z.object({ id: z.number().int() }),
+  source_project_id: z.number().int().nullish(),
+  head_pipeline: z.object({ id: z.number().int() }).nullish(),
+});
+const PushEvent = z.object({
+  author_id: z.number().int(),
+  author_username: z.string().nullish(),
+  push_data: z.object({ ref: z.string().nullish(), ref_type: z.string().nullish() }).nullish(),
 });
 const Member = z.object({ access_level: z.number().int(), state: z.string().optional() });
 
@@ -64,6 +72,8 @@ class GitLabMergeRequests implements MergeRequests {
         targetBranch: facts.target_branch,
         webUrl: facts.web_url,
         authorId: facts.author.id,
+        headPipelineId: facts.head_pipeline?.id,
+        sourceProjectId: facts.source_project_id ?? undefined,
       },
     };
   }
@@ -80,4 +90,33 @@ class GitLabMergeRequests implements MergeRequests {
     const seen = await outcome(projects.show(project));
     return seen.kind === 'Ok' ? { kind: 'Ok', value: 0 } : seen;
   }
+  pushAuthor(
+    { sourceProjectId, sourceBranch }: Pick<MergeRequestFacts, 'sourceProjectId' | 'sourceBranch'>,
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<GitLabUser | undefined>> {
+    return sourceProjectId === undefined
+      ? Promise.resolve({ kind: 'Ok', value: undefined })
+      : outcome(this.#newestPush(sourceProjectId, sourceBranch, signal));
+  }
+
+  async #newestPush(
+    project: number,
+    branch: string,
+    signal: AbortSignal | undefined,
+  ): Promise<GitLabUser | undefined> {
+    let pages = 0;
+    const query = { action: 'pushed', sort: 'desc' };
+    for await (const rows of this.#api.pages(`projects/${project}/events`, query, signal)) {
+      for (const row of rows) {
+        const { push_data: push, author_id: id, author_username: name } = PushEvent.parse(row);
+        if (push?.ref === branch && push.ref_type !== 'tag') return { id, name: name ?? String(id) };
+      }
+      pages += 1;
+      if (pages >= PUSH_PAGES) return undefined;
+    }
+    return undefined;
+  }
 }
+
+/** 500 pushes back: what looks at a merge request mostly follows a push to it. */
+const PUSH_PAGES = 5;

@@ -22,6 +22,13 @@ export interface Marker {
   readonly run?: string;
 }
 
+export type ParsedMarker =
+  | { readonly kind: 'Signed'; readonly marker: Marker }
+  /** Written before markers were signed: good for resuming a conversation, for nothing else. */
+  | { readonly kind: 'Unsigned'; readonly marker: Marker }
+  /** Carries a signature that no key of ours made. */
+  | { readonly kind: 'Forged' };
+
 export type NoteOutcome<T> =
   | { readonly kind: 'Ok'; readonly value: T }
   /** GitLab answered 401, 403 or 404: waiting does not help. */
@@ -49,6 +56,14 @@ export interface Notes {
     ref: NoteRef,
     note: { readonly text: string; readonly marker: Marker },
   ): Promise<NoteOutcome<NoteRef>>;
+  /**
+   * Resolves the discussions that this bot began for `workflow` and that are still open, and says how many. Those
+   * that look at `exceptSha` stay. May be repeated.
+   */
+  resolveThreads(
+    mergeRequest: MergeRequestRef,
+    which: { readonly workflow: string; readonly exceptSha?: string },
+  ): Promise<NoteOutcome<number>>;
 }
 
 export interface NotesFactory {
@@ -66,6 +81,16 @@ export interface MergeRequestFacts {
   readonly targetBranch: string;
   readonly webUrl: string;
   readonly authorId: number;
+  /** Pipeline of the head commit; undefined while there is none. */
+  readonly headPipelineId: number | undefined;
+  /** Project of the source branch, another one for forks; undefined when it is gone. */
+  readonly sourceProjectId: number | undefined;
+}
+
+export interface GitLabUser {
+  readonly id: number;
+  /** User name, without `@`. */
+  readonly name: string;
 }
 
 /** What the operator itself asks GitLab (orchestrator tier). */
@@ -73,8 +98,43 @@ export interface MergeRequests {
   get(mergeRequest: MergeRequestRef, signal?: AbortSignal): Promise<NoteOutcome<MergeRequestFacts>>;
   /** Access level of a user in the project (inherited ones included), 0 when none. */
   accessLevel(project: string, userId: number, signal?: AbortSignal): Promise<NoteOutcome<number>>;
+  /** Who pushed to the source branch last; undefined when GitLab does not remember. */
+  pushAuthor(
+    facts: Pick<MergeRequestFacts, 'sourceProjectId' | 'sourceBranch'>,
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<GitLabUser | undefined>>;
 }
 
 export interface MergeRequestsFactory {
   mergeRequestsWith(token: OrchestratorToken): MergeRequests;
+}
+
+export interface ThreadNote {
+  readonly noteId: number;
+  readonly authorId: number;
+  readonly system: boolean;
+  /** What stands last in the note. It proves nothing unless one of our bots wrote the note. */
+  readonly marker: ParsedMarker | undefined;
+}
+
+/** Discussions as the operator itself reads and answers them (orchestrator tier). */
+export interface Threads {
+  /** `GET /user` of the token, cached. */
+  botUserId(signal?: AbortSignal): Promise<NoteOutcome<number>>;
+  /** Notes of a discussion, in their order. */
+  read(
+    mergeRequest: MergeRequestRef,
+    discussionId: string,
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<readonly ThreadNote[]>>;
+  /**
+   * A few words of our own in the discussion of `noteId`, as public as that is, and once for each `noteId`: what an
+   * earlier call posted is found again. `text` is Markdown and may quote people.
+   */
+  answer(
+    mergeRequest: MergeRequestRef,
+    to: { readonly discussionId: string; readonly noteId: number },
+    text: string,
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<'Posted' | 'Found'>>;
 }

@@ -1,4 +1,5 @@
 import type {
+  FakeCommit,
   FakeDiff,
   FakeDiscussion,
   FakeJob,
@@ -111,6 +112,38 @@ export const mergeRequestEntity = (base: string, mergeRequest: FakeMergeRequest)
     user: { can_merge: false },
   };
 };
+
+/** One push of one commit, as the events of a project show it. */
+export const pushEntity = (
+  base: string,
+  { project, sourceBranch, commits }: FakeMergeRequest,
+  commit: FakeCommit,
+  index: number,
+) => ({
+  id: index + 1,
+  project_id: project.id,
+  action_name: index === 0 ? 'pushed new' : 'pushed to',
+  target_id: null,
+  target_iid: null,
+  target_type: null,
+  author_id: commit.author.id,
+  target_title: null,
+  created_at: commit.createdAt,
+  author: userBasic(base, commit.author),
+  author_username: commit.author.username,
+  imported: false,
+  imported_from: 'none',
+  push_data: {
+    commit_count: 1,
+    action: index === 0 ? 'created' : 'pushed',
+    ref_type: 'branch',
+    commit_from: commits[index - 1]?.sha ?? null,
+    commit_to: commit.sha,
+    ref: sourceBranch,
+    commit_title: commit.title,
+    ref_count: null,
+  },
+});
 
 export const diffEntity = (diff: FakeDiff) => ({
   diff: diff.tooLarge || diff.collapsed ? '' : diff.diff,

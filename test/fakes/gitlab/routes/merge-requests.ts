@@ -1,4 +1,11 @@
-import { diffEntity, mergeRequestEntity, pipelineEntity, projectEntity, userBasic } from '../entities.ts';
+import {
+  diffEntity,
+  mergeRequestEntity,
+  pipelineEntity,
+  projectEntity,
+  pushEntity,
+  userBasic,
+} from '../entities.ts';
 import * as find from '../find.ts';
 import { list, ok, Refusal, type Route } from '../http.ts';
 import { ACCESS } from '../state.ts';
@@ -72,6 +79,28 @@ export const mergeRequestRoutes: readonly Route[] = [
       const mergeRequest = find.mergeRequest(call);
       const own = mergeRequest.project.pipelines.filter((pipeline) => pipeline.mergeRequest === mergeRequest);
       return list(own.map((pipeline) => pipelineEntity(call.base, pipeline)).reverse());
+    },
+  },
+  {
+    method: 'GET',
+    path: 'projects/:id/events',
+    query: {
+      ...paging,
+      action: 'string',
+      target_type: 'string',
+      before: 'string',
+      after: 'string',
+      sort: 'string',
+    },
+    handle(call) {
+      const project = find.projectWithCode(call);
+      const pushes = [...project.mergeRequests.values()].flatMap((mergeRequest) =>
+        mergeRequest.commits.map((commit, index) => pushEntity(call.base, mergeRequest, commit, index)),
+      );
+      // Nothing but pushes is kept here.
+      const rows = call.query['action'] === 'pushed' ? pushes : [];
+      rows.sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
+      return list(call.query['sort'] === 'asc' ? rows : rows.reverse());
     },
   },
   {
