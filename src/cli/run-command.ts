@@ -25,7 +25,7 @@ export function addRunCommand(
         SANDBOX_BACKENDS,
       ),
     )
-    .option('--image <image>', 'image of a podman sandbox; default: settings.sandbox.image')
+    .option('--image <image>', 'image of a podman or k8s sandbox; default: settings.sandbox.image')
     .option('--model <name>', "another model than the workflow's")
     .option('--save-session <dir>', 'save conversation, transcript and sandbox files there')
     .option('--resume <dir>', 'go on with the session saved there; needs --message')
@@ -35,9 +35,12 @@ export function addRunCommand(
         .choices(['none', 'note'])
         .default('none'),
     )
-    .option('--kubeconfig <file>', 'cluster of a k8spool sandbox')
+    .option('--kubeconfig <file>', 'cluster of a k8s or k8spool sandbox')
     .option('--context <name>', 'context of the kubeconfig')
-    .option('--namespace <name>', "the pool's namespace; default: settings.sandbox.namespace, the context's")
+    .option(
+      '--namespace <name>',
+      "the sandbox's namespace; default: that of --context, else settings.sandbox.namespace",
+    )
     .option('--pool <name>', 'SandboxPool of a k8spool sandbox; default: settings.sandbox.pool')
     .addOption(
       new Option('-o, --output <format>', 'what stdout gets').choices(['text', 'json']).default('text'),

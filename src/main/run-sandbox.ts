@@ -1,6 +1,11 @@
 import { podmanSandbox } from '../sandbox/podman/podman.ts';
-import { SettingsError } from '../settings/operator.ts';
-import { AFTER_RUN_MS, loggerOf, type RunSandboxes, type RunSandboxOptions } from './run-sandbox-parts.ts';
+import {
+  imageOf,
+  lifetimeSeconds,
+  loggerOf,
+  type RunSandboxes,
+  type RunSandboxOptions,
+} from './run-sandbox-parts.ts';
 
 /** Where a run outside the operator gets its sandboxes. Throws SettingsError for what is not named. */
 export async function openSandboxes(options: RunSandboxOptions): Promise<RunSandboxes> {
@@ -9,25 +14,25 @@ export async function openSandboxes(options: RunSandboxOptions): Promise<RunSand
       return { open: undefined, close: async () => undefined };
     case 'podman':
       return podmanContainers(options);
+    // The packages that speak to a cluster take half a second to load.
+    case 'k8s':
+      return (await import('./run-pod.ts')).ownPods(options);
     case 'k8spool':
-      // The packages that speak to a cluster take half a second to load.
       return (await import('./run-pool.ts')).poolPods(options);
     default:
+      // A backend that `backendOf` lets through and that is missing here does not compile.
       return options.backend satisfies never;
   }
 }
 
-function podmanContainers({ settings, config, effective, env, ...rest }: RunSandboxOptions): RunSandboxes {
-  const image = settings.image ?? config.settings.sandbox.image;
-  if (image === undefined)
-    throw new SettingsError(
-      `no sandbox image is named: set settings.sandbox.image in ${config.path}, or give --image`,
-    );
-  const least = Math.ceil((effective.timeoutMs + AFTER_RUN_MS) / 1000);
-  const maxLifetimeSeconds = Math.max(config.settings.sandbox.active_deadline_seconds, least);
+function podmanContainers(options: RunSandboxOptions): RunSandboxes {
+  const image = imageOf(options);
   return {
     async open(signal) {
-      const sandbox = podmanSandbox({ image, env, maxLifetimeSeconds, logger: loggerOf(rest) });
+      const sandbox = podmanSandbox({
+        ...{ image, env: options.env, logger: loggerOf(options) },
+        maxLifetimeSeconds: lifetimeSeconds(options),
+      });
       await sandbox.start(signal);
       return sandbox;
     },

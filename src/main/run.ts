@@ -58,7 +58,7 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
   });
   const configured = chooseWorkflow(config, wish, settings);
   const { workflow } = configured;
-  const backend = backendOf(settings, backendWanted(wish) ?? configured.backend);
+  const backend = backendOf(settings, backendWanted(wish) ?? configured.backend, env);
   const publish = settings.publish === 'note';
   checkEnvironment(configured, wish, { env, publish });
 

@@ -1,3 +1,4 @@
+import type { Environment } from './environment.ts';
 import type { SandboxBackend } from './file-schema.ts';
 import { SettingsError } from './operator.ts';
 
@@ -35,6 +36,12 @@ export function checkRunSettings(settings: RunSettings): void {
     throw new SettingsError('--resume needs --message, the reply to the earlier conversation');
 }
 
+/** Backends that `hummingbird run` has. */
+export type RunBackend = Exclude<SandboxBackend, 'kubevirt' | 'kubevirtpool'>;
+
+/** Whether this process runs in a pod of a cluster, which then is a cluster that it may mean. */
+export const isInPod = (env: Environment): boolean => (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
+
 /**
  * The backend that is used: what the run's manifest or its workflow wants, else the flag, else what the cluster
  * flags suggest. Throws SettingsError for one that cannot be had.
@@ -42,23 +49,24 @@ export function checkRunSettings(settings: RunSettings): void {
 export function backendOf(
   settings: Pick<RunSettings, 'sandbox' | 'context' | 'kubeconfig'>,
   wanted: RunSettings['sandbox'],
-): 'podman' | 'k8spool' | 'none' {
-  const inCluster = settings.context !== undefined || settings.kubeconfig !== undefined;
-  const backend = wanted ?? settings.sandbox ?? (inCluster ? 'k8spool' : 'podman');
+  env: Environment,
+): RunBackend {
+  const named = settings.context !== undefined || settings.kubeconfig !== undefined;
+  const backend = wanted ?? settings.sandbox ?? (named ? 'k8spool' : 'podman');
   switch (backend) {
     case 'podman':
     case 'none':
       return backend;
-    case 'k8spool':
-      if (inCluster) return backend;
-      throw new SettingsError(
-        'sandbox k8spool needs --context or --kubeconfig: a cluster is never guessed; without one use --sandbox podman',
-      );
     case 'k8s':
+    case 'k8spool':
+      if (named || isInPod(env)) return backend;
+      throw new SettingsError(
+        `sandbox ${backend} needs --context or --kubeconfig: a cluster is never guessed; without one use --sandbox podman`,
+      );
     case 'kubevirt':
     case 'kubevirtpool':
       throw new SettingsError(
-        `sandbox ${backend} is not available in this version; use podman, k8spool or none`,
+        `sandbox ${backend} is not available in this version; use podman, k8s, k8spool or none`,
       );
     default:
       return backend satisfies never;

@@ -285,10 +285,15 @@ describe('what people can mend', () => {
       ['--event', EVENT, '--sandbox', 'kubevirt'],
       /kubevirt is not available/,
     ],
-    [
-      'a cluster that is not named',
-      ['--event', EVENT, '--sandbox', 'k8spool'],
+    ...['k8s', 'k8spool'].map((backend): [string, string[], RegExp] => [
+      `a cluster that is not named for ${backend}`,
+      ['--event', EVENT, '--sandbox', backend],
       /needs --context or --kubeconfig/,
+    ]),
+    [
+      'a kubeconfig that is not there',
+      ['--event', EVENT, '--sandbox', 'k8s', '--kubeconfig', 'none'],
+      /cannot load none/,
     ],
     ['no configuration', ['--event', EVENT, '--config', 'none.yaml'], /none\.yaml cannot be read/],
     ['an unknown flag', ['--evnt', 'x'], /unknown option/],

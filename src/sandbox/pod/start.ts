@@ -7,6 +7,8 @@ export interface PodStartOptions {
   readonly clock: Clock;
   /** POD_START_TIMEOUT. */
   readonly startTimeoutMs: number;
+  /** Told what is waited for, whenever that changes. */
+  onWaiting?(why: string): void;
 }
 
 const POLL_MS = 500;
@@ -36,7 +38,9 @@ export async function startPod(
     const failing = now.kind === 'Starting' && now.failing;
     if (!failing) failingSince = undefined;
     else failingSince ??= clock.monotonicMs();
+    const before = why;
     why = now.kind === 'Starting' ? now.why : refused.message;
+    if (why !== before) options.onWaiting?.(why);
     if (failingSince !== undefined && clock.monotonicMs() - failingSince >= FAILING_MS)
       throw unavailable(commands, why);
     await sleep(clock, POLL_MS, signal);
