@@ -19,9 +19,15 @@ export function tokenSecret(
 
 export function pool(
   namespaces: Namespaces,
-  options: { readonly name?: string; readonly image: string; readonly replicas?: number },
+  options: {
+    readonly name?: string;
+    readonly image: string;
+    readonly replicas?: number;
+    /** Off when left out: a proof takes 5 s, and most tests are about something else. */
+    readonly egressProbe?: boolean;
+  },
 ): object {
-  const { name = 'analysis', image, replicas = 2 } = options;
+  const { name = 'analysis', image, replicas = 2, egressProbe = false } = options;
   return {
     apiVersion: API_VERSION,
     kind: 'SandboxPool',
@@ -34,6 +40,7 @@ export function pool(
         resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '512Mi' } },
         workspace: { sizeLimit: '512Mi' },
       },
+      egressProbe: { enabled: egressProbe },
     },
   };
 }

@@ -95,6 +95,19 @@ const virtualMachineInstance = z.object({
   tolerations: tolerations.optional().describe('Taints that machines put up with.'),
 });
 
+/** Where clouds hand out credentials to whoever asks. */
+export const METADATA_SERVICES = [
+  { address: '169.254.169.254', port: 80 },
+  { address: 'fd00:ec2::254', port: 80 },
+] as const;
+
+const probeTarget = z.object({
+  address: text(45, 2)
+    .regex(/^[0-9a-fA-F.:]+$/, 'must be an IPv4 or IPv6 address')
+    .describe('An IPv4 or IPv6 address; no host name, since sandboxes resolve none.'),
+  port: z.int().min(1).max(65535).describe('TCP port.'),
+});
+
 export const SandboxPoolSpec = cel(
   z.object({
     replicas: z
@@ -168,7 +181,17 @@ export const SandboxPoolSpec = cel(
           ),
         period: duration
           .default('30s')
-          .describe('How often standby sandboxes are probed again, as a Go duration, default 30s.'),
+          .describe(
+            'How often each standby sandbox is probed again, as a Go duration, default 30s. One of them is probed every 3 s whatever this says.',
+          ),
+        targets: z
+          .array(probeTarget)
+          .max(16)
+          .default([...METADATA_SERVICES])
+          .meta({ 'x-kubernetes-list-type': 'atomic' })
+          .describe(
+            'Addresses that must not be reachable, beside the API server, the kubelet, name servers, other pods and IPv6 neighbours, which are always tried. Default: the metadata services of clouds.',
+          ),
       })
       .prefault({})
       .describe('Proof from inside the sandbox that its network is blocked.'),

@@ -36,7 +36,7 @@ describe('a SandboxPool', () => {
     expect((await condition('warm', 'Ready'))?.status).toBe('True');
     expect(await condition('warm', 'EgressBlocked')).toMatchObject({
       status: 'Unknown',
-      reason: 'NotProbed',
+      reason: 'ProbeDisabled',
     });
 
     const policy = await world.kube.get(NETWORK_POLICY, { namespace: sandboxes, name: 'warm' });

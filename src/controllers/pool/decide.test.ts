@@ -27,7 +27,7 @@ const aPool = (
     claim: { timeout: '0s', createOnEmpty: false },
     maxActive: '30m',
     linger: { duration: '5m', max: 2 },
-    egressProbe: { enabled: true, period: '30s' },
+    egressProbe: { enabled: true, period: '30s', targets: [] },
     ...rest.spec,
   },
   ...(rest.status === undefined ? {} : { status: rest.status }),

@@ -17,7 +17,7 @@ const aPool = (spec: Partial<SandboxPool['spec']> = {}): SandboxPool => ({
     claim: { timeout: '0s', createOnEmpty: false },
     maxActive: '30m',
     linger: { duration: '5m', max: 2 },
-    egressProbe: { enabled: true, period: '30s' },
+    egressProbe: { enabled: true, period: '30s', targets: [] },
     ...spec,
   },
 });

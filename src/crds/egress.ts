@@ -1,0 +1,15 @@
+import { ANNOTATIONS, type KubeObject } from './meta.ts';
+
+/** Value of ANNOTATIONS.egressProbe. */
+export const PROBE_DISABLED = 'disabled';
+
+/**
+ * Whether the sandbox may be handed out as far as its network is concerned: shown to reach none, and that not too
+ * long ago, or of a pool that trusts its cluster. What is missing or unreadable counts as not proven.
+ */
+export function isEgressProven({ metadata }: KubeObject, now: Date): boolean {
+  const { annotations } = metadata;
+  if (annotations?.[ANNOTATIONS.egressOpen] !== undefined) return false;
+  if (annotations?.[ANNOTATIONS.egressProbe] === PROBE_DISABLED) return true;
+  return Date.parse(annotations?.[ANNOTATIONS.egressBlockedUntil] ?? '') > now.getTime();
+}
