@@ -19,9 +19,9 @@ export function poolPods(options: RunSandboxOptions): RunSandboxes {
   const { kube, exec: connection } = cluster;
   const sandboxes = podPool({
     kube,
-    openPod: ({ pod, namespace, name, deletePod }) =>
+    openPod: ({ pod, namespace, name, deletePod, lingerPod }) =>
       podSandbox({
-        ...{ connection, client: kube, namespace, pod: name, deletePod, logger },
+        ...{ connection, client: kube, namespace, pod: name, deletePod, lingerPod, logger },
         ref: { kind: 'PodPool', name, namespace },
         ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
       }),

@@ -44,7 +44,15 @@ export function podSandbox(options: PodSandboxOptions): Sandbox {
     ref,
     commands,
     newId,
-    start: (signal) => startPod(commands, { clock, startTimeoutMs }, signal),
+    start: (signal) =>
+      startPod(
+        commands,
+        {
+          ...{ clock, startTimeoutMs },
+          onWaiting: (why) => options.logger.info({}, `waiting for ${commands.where}: ${why}`),
+        },
+        signal,
+      ),
     cleanup: () => settled(options, () => options.deletePod()),
     linger: (sessionId) => settled(options, () => options.lingerPod?.(sessionId) ?? options.deletePod()),
   });
