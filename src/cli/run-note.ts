@@ -34,7 +34,7 @@ export function runNote(options: {
             model,
             transcript: result.transcriptExcerpt,
           })
-        : failureText(result.reason, result.text);
+        : failureText(result.reason, result.text, result.transcriptExcerpt);
       return granted(
         await notes.update(mergeRequest, ref, { text: redact(text), marker }),
         `the update of note ${ref.noteId} on ${where}`,

@@ -4,7 +4,7 @@ import { renderMarkdown, type TranscriptHeader } from '../../agent/transcript.ts
 import type { AgentRun } from '../../crds/agent-run.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { clip } from '../../crds/shapes.ts';
-import type { LoopProgress, RunResult } from './result.ts';
+import { type LoopProgress, money, type RunResult } from './result.ts';
 
 /** How much of the transcript goes below the answer in the note; all of it is in the session. */
 const NOTE_TRANSCRIPT_CHARS = 20_000;
@@ -42,10 +42,11 @@ export function resultOf(
   return {
     version: 1,
     reason,
-    message: clip(redact(messageFor(end, reason))),
+    message: clip(redact(messageFor(end, reason, reported))),
     text: end.text,
     reported,
-    transcriptExcerpt: reported ? excerpt : '',
+    // Money that was spent within what the user allowed has bought something, also without a report.
+    transcriptExcerpt: reported || reason === 'BudgetExceeded' ? excerpt : '',
   };
 }
 
@@ -87,8 +88,15 @@ function reasonOf({ kind, reason }: LoopResult): RunReason {
   }
 }
 
-function messageFor(end: LoopResult, reason: RunReason): string {
-  const calls = `${end.iterations} model call${end.iterations === 1 ? '' : 's'}`;
+function messageFor(end: LoopResult, reason: RunReason, reported: boolean): string {
+  const calls = counted(end.iterations, 'model call');
   if (reason === 'Succeeded') return `Answered after ${calls}`;
+  if (reason === 'BudgetExceeded') {
+    const spent = end.costUsd === undefined ? '' : `, for $${money(end.costUsd)}`;
+    const without = reported ? '' : ', before there was a report';
+    return `The budget ended the analysis after ${calls} and ${counted(end.toolCalls, 'tool call')}${spent}${without}`;
+  }
   return end.detail ?? `Ended by ${end.reason} after ${calls}`;
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

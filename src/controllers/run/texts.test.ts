@@ -31,12 +31,21 @@ describe('the texts of a note', () => {
     ['ModelError', 'failed'],
     ['Cancelled', 'cancelled'],
     ['Superseded', 'superseded'],
+    ['BudgetExceeded', 'ended at its budget'],
     // The loop ended well, its stored text cannot be read: never "failed", and never silent.
     ['Succeeded', 'could not be kept'],
   ] as const)('says of %s that it %s, with reason and words', (reason, word) => {
     const text = failureText(reason, 'What happened.');
     expect(text.split('\n')[0]).toContain(word);
     expect(text).toContain(`Reason: ${reason}. What happened.`);
+  });
+
+  it('folds what was done below the words about it, when there is no report', () => {
+    const text = failureText('BudgetExceeded', 'What happened.', '## Iteration 1');
+    expect(text).not.toContain('failed');
+    expect(text.indexOf('What happened.')).toBeLessThan(text.indexOf('<details>'));
+    expect(text).toContain('## Iteration 1\n\n</details>');
+    expect(failureText('Timeout', 'What happened.')).not.toContain('<details>');
   });
 
   it('answers a reply to an expired conversation politely, with what to do', () => {

@@ -13,11 +13,7 @@ export function resultText(parts: {
   readonly transcript: string;
 }): string {
   const partial = parts.reason === 'Succeeded' ? '' : `_This result is partial: ${parts.message}_\n\n`;
-  const transcript =
-    parts.transcript === ''
-      ? ''
-      : `\n\n<details>\n<summary>Agent transcript</summary>\n\n${parts.transcript}\n\n</details>`;
-  return `${partial}${parts.answer}${transcript}\n\n_Model: ${parts.model}_`;
+  return `${partial}${parts.answer}${folded(parts.transcript)}\n\n_Model: ${parts.model}_`;
 }
 
 /** The run ended well, but what the model wrote did not survive. */
@@ -28,13 +24,19 @@ const HEADLINES: Partial<Record<RunReason, string>> = {
   Partial: LOST,
   Cancelled: 'Hummingbird analysis was cancelled.',
   Superseded: 'Hummingbird analysis was superseded by a newer push.',
+  BudgetExceeded: 'Hummingbird analysis ended at its budget, before there was a report.',
 };
 
-/** What replaces the placeholder when there is no answer: that it failed, why, and what to do. */
-export function failureText(reason: RunReason, text: string): string {
+/** What replaces the placeholder when there is no answer: how it ended, why, and what was reached. */
+export function failureText(reason: RunReason, text: string, transcript = ''): string {
   const headline = HEADLINES[reason] ?? 'Hummingbird analysis failed.';
-  return `${headline}\n\nReason: ${reason}. ${text}`;
+  return `${headline}\n\nReason: ${reason}. ${text}${folded(transcript)}`;
 }
+
+const folded = (transcript: string): string =>
+  transcript === ''
+    ? ''
+    : `\n\n<details>\n<summary>Agent transcript</summary>\n\n${transcript}\n\n</details>`;
 
 /** The answer to a reply whose conversation is not kept any more. */
 export const expiredText = (workflow: string): string =>

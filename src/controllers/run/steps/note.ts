@@ -113,7 +113,8 @@ async function outcomeText(
     if (deps.clock.now().getTime() - Date.parse(outcome.time) < STORE_PATIENCE_MS) throw error;
     return failureText(outcome.reason, `${message}. The answer at ${outcome.key} cannot be read now.`);
   }
-  if (result?.reported !== true) return failureText(outcome.reason, result?.text ?? message);
+  if (result?.reported !== true)
+    return failureText(outcome.reason, result?.text ?? message, result?.transcriptExcerpt);
   return resultText({
     answer: result.text,
     reason: outcome.reason,
