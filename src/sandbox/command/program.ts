@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import type { ByteSink } from '../../kube/exec.ts';
+
+export interface Program {
+  /** Looked up in the PATH of `env` when it is no path. */
+  readonly name: string;
+  readonly args: readonly string[];
+  /** All that it gets. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ProgramStreams {
+  readonly stdin?: AsyncIterable<Uint8Array>;
+  readonly stdout?: ByteSink;
+  readonly stderr?: ByteSink;
+  /** Kills the program; it says nothing of what runs in the sandbox. */
+  readonly signal?: AbortSignal;
+}
+
+/** Exit code; undefined when the program was killed. */
+export type ProgramExit = number | undefined;
+
+/**
+ * Runs a program of this machine once. Streams in constant memory: a slow sink slows the program down. Rejects with
+ * Node's error when it cannot be started, with the source's error, or with the sink's.
+ */
+export async function runProgram(
+  { name, args, env }: Program,
+  { stdin, stdout, stderr, signal }: ProgramStreams = {},
+): Promise<ProgramExit> {
+  const child = spawn(name, args, {
+    stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    env,
+    // A session of its own: Ctrl-C in the terminal is for us, who end the command before its connection.
+    detached: true,
+  });
+  const kill = () => void child.kill('SIGKILL');
+  const closed = new Promise<ProgramExit>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? undefined));
+  });
+  signal?.addEventListener('abort', kill, { once: true });
+  if (signal?.aborted) kill();
+  try {
+    const work = [
+      drain(child.stdout, stdout),
+      drain(child.stderr, stderr),
+      ...(stdin === undefined || child.stdin === null ? [] : [feed(child.stdin, stdin)]),
+    ];
+    const [code] = await Promise.all([closed, ...work]);
+    return code;
+  } catch (error) {
+    kill();
+    await closed.catch(() => undefined);
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', kill);
+  }
+}
+
+/** The program was never started: there is none, or it may not be run. */
+export function isSpawnFailure(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && String(error.syscall).startsWith('spawn');
+}
+
+async function drain(stream: Readable | null, sink: ByteSink | undefined): Promise<void> {
+  if (stream === null) return;
+  for await (const chunk of stream) if (sink !== undefined) await sink.write(chunk);
+}
+
+/** A command that ends before it has read its input closes the pipe: that is its right. */
+async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promise<void> {
+  let open = true;
+  const closed = new Promise<void>((resolve) =>
+    target.once('close', () => {
+      open = false;
+      resolve();
+    }),
+  );
+  target.on('error', () => undefined);
+  try {
+    for await (const chunk of source) {
+      if (!open) return;
+      if (!target.write(chunk)) await Promise.race([closed, drained(target)]);
+    }
+  } finally {
+    if (open) target.end();
+  }
+}
+
+async function drained(target: Writable): Promise<void> {
+  await once(target, 'drain').catch(() => undefined);
+}
