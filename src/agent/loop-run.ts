@@ -46,8 +46,15 @@ export interface LoopOptions {
   readonly notice?: string;
 }
 
-/** The checkpoint's fields, while the loop changes them. */
-export type State = { -readonly [Key in keyof Checkpoint]: Checkpoint[Key] };
+/**
+ * The checkpoint's fields, while the loop changes them. What a checkpoint leaves out is undefined here: an object that
+ * fields are deleted from is slow ever after.
+ */
+export type State = {
+  -readonly [Key in keyof Required<Checkpoint>]: Checkpoint extends Record<Key, unknown>
+    ? Checkpoint[Key]
+    : Checkpoint[Key] | undefined;
+};
 
 /** Everything one loop works with. */
 export interface Run {
@@ -98,6 +105,7 @@ export function startRun(options: LoopOptions): Run {
 function newState({ model, contents, tools }: LoopOptions, prices: readonly ModelPrice[]): State {
   const priced = callCostUsd(model.name, NO_USAGE, prices);
   return {
+    ...ABSENT,
     version: 1,
     sequence: 0,
     provider: model.provider,
@@ -108,7 +116,7 @@ function newState({ model, contents, tools }: LoopOptions, prices: readonly Mode
     usage: NO_USAGE,
     lastInputTokens: 0,
     sentEntries: 0,
-    ...(priced !== undefined && { costUsd: priced }),
+    costUsd: priced,
     toolCalls: 0,
     spillCounter: tools.spillCounter.last,
     interimText: '',
@@ -123,8 +131,10 @@ function resumedState(model: Model, value: unknown): State {
       `The checkpoint holds a conversation with ${state.provider}, the run's model is of ${model.provider}: resume with the model it began with (${state.model}).`,
     );
   }
-  return state;
+  return { ...ABSENT, ...state };
 }
+
+const ABSENT = { nudge: undefined, costUsd: undefined, pending: undefined, ending: undefined };
 
 export function outlookOf({ state, limits, model, prices, system, tools }: Run): Outlook {
   const unseenBytes = listBytes(state.contents.slice(state.sentEntries));
@@ -162,12 +172,14 @@ export async function save(run: Run): Promise<void> {
  * The state as it is now. Entries are only ever added or replaced, never changed, so the lists are copied and their
  * entries shared: a deep copy of a long conversation after every step is what a loop would spend its time on.
  */
-function snapshot(state: State): Checkpoint {
-  const { contents, transcript, pending } = state;
+function snapshot({ nudge, costUsd, pending, ending, contents, transcript, ...always }: State): Checkpoint {
   return {
-    ...state,
+    ...always,
     contents: [...contents],
     transcript: [...transcript],
+    ...(nudge && { nudge }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(ending && { ending }),
     ...(pending && { pending: { calls: [...pending.calls], results: [...pending.results] } }),
   };
 }

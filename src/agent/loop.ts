@@ -32,7 +32,7 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       const answer = await ask(run, step, outlook);
       const lastIteration = run.state.iteration >= run.limits.maxIterations;
       const verdict = judge(answer, { step, emptyAnswers: run.state.emptyAnswers, lastIteration });
-      delete run.state.nudge;
+      run.state.nudge = undefined;
 
       switch (verdict.kind) {
         case 'CallTools':
@@ -109,8 +109,7 @@ function account(run: Run, answer: ModelResponse): void {
   state.usage = addUsage(state.usage, answer.usage);
   state.lastInputTokens = answer.usage.inputTokens;
   // One call of unknown cost makes the sum unknown.
-  if (costUsd === undefined || state.costUsd === undefined) delete state.costUsd;
-  else state.costUsd += costUsd;
+  state.costUsd = costUsd === undefined || state.costUsd === undefined ? undefined : state.costUsd + costUsd;
 
   const { usage, finishReason } = answer;
   note(run, { kind: 'model_call', usage, finishReason, ...(costUsd !== undefined && { costUsd }) });
@@ -157,22 +156,21 @@ async function runPendingCalls(run: Run): Promise<void> {
   const resultOfCall = new Map(pending.results.map(({ index, result }) => [index, result]));
   const results = pending.calls.map((call, index) => ({ call, result: resultOfCall.get(index) ?? {} }));
   state.contents.push(...run.model.makeToolResponses(results));
-  delete state.pending;
+  state.pending = undefined;
   await save(run);
 }
 
-function finishedEvent(iteration: number, { call, execution, durationMs }: CallOutcome): LoopEvent {
-  const resultBytes = Buffer.byteLength(JSON.stringify(execution.result));
+function finishedEvent(iteration: number, { call, execution, json, durationMs }: CallOutcome): LoopEvent {
+  const resultBytes = Buffer.byteLength(json);
   const { id, name } = call;
   return { type: 'ToolFinished', iteration, id, name, outcome: execution.outcome, durationMs, resultBytes };
 }
 
-function recordOutcome(run: Run, { call, execution }: CallOutcome): void {
+function recordOutcome(run: Run, { call, execution, json }: CallOutcome): void {
   run.state.toolCalls += 1;
   const { id, name } = call;
   note(run, { kind: 'tool_call', id, name, args: call.rawArguments });
-  const result = JSON.stringify(execution.result);
-  note(run, { kind: 'tool_result', id, name, result, ok: execution.outcome === 'Ok' });
+  note(run, { kind: 'tool_result', id, name, result: json, ok: execution.outcome === 'Ok' });
 }
 
 /** Every call gets an answer, also one that was not executed: providers refuse a history with open calls. */

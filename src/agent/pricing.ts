@@ -69,11 +69,13 @@ export function callCostUsd(model: string, usage: Usage, prices: readonly ModelP
 
 /** The longest prefix wins, of equals the first; undefined when none fits. */
 export function priceOf(model: string, prices: readonly ModelPrice[]): ModelPrice | undefined {
-  return prices
-    .filter(
-      (price) => model.startsWith(price.prefix) && VERSION_ENDING.test(model.slice(price.prefix.length)),
-    )
-    .toSorted((a, b) => b.prefix.length - a.prefix.length)[0];
+  let found: ModelPrice | undefined;
+  for (const price of prices) {
+    const { prefix } = price;
+    if (found !== undefined && found.prefix.length >= prefix.length) continue;
+    if (model.startsWith(prefix) && VERSION_ENDING.test(model.slice(prefix.length))) found = price;
+  }
+  return found;
 }
 
 /** What may follow a prefix. Anything else (`-lite`, `-9`) names another model, whose price is not known. */

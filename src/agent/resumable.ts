@@ -8,7 +8,10 @@ import { STOPPED_ERROR } from './prompts.ts';
  */
 export function resumableContents(
   model: Pick<Model, 'makeToolResponses'>,
-  { contents, pending }: Pick<Checkpoint, 'contents' | 'pending'>,
+  {
+    contents,
+    pending,
+  }: Pick<Checkpoint, 'contents'> & { readonly pending?: Checkpoint['pending'] | undefined },
 ): Contents {
   if (!pending) return contents;
   const known = new Map(pending.results.map(({ index, result }) => [index, result]));

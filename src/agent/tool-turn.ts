@@ -16,6 +16,8 @@ export interface NumberedCall {
 
 export interface CallOutcome extends NumberedCall {
   readonly execution: ToolExecution;
+  /** The result as JSON. */
+  readonly json: string;
   readonly durationMs: number;
 }
 
@@ -62,10 +64,12 @@ export async function runGroup(
       context.onStart(call);
       const startedAt = clock.now();
       const execution = await executeGuarded(tools, { index, call }, signal);
+      const result = redactObject(execution.result, redact);
       const outcome: CallOutcome = {
         index,
         call,
-        execution: { ...execution, result: redactObject(execution.result, redact) },
+        execution: { ...execution, result },
+        json: JSON.stringify(result),
         durationMs: clock.now() - startedAt,
       };
       context.onFinish(outcome);

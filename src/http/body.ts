@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Deadline } from './deadline.ts';
 import type { Exchange } from './exchange.ts';
-import type { IdleDeadline } from './idle.ts';
 
 /** The whole decoded body, at most `maxBytes` of it in memory. */
 export async function readBounded(answer: Exchange, maxBytes: number): Promise<Uint8Array> {
@@ -11,23 +11,47 @@ export async function readBounded(answer: Exchange, maxBytes: number): Promise<U
     answer.body.destroy();
     throw tooLarge(answer, maxBytes);
   }
+  return collected(answer, maxBytes);
+}
+
+/** By events: what an iterator costs is most of a small answer. */
+function collected(answer: Exchange, maxBytes: number): Promise<Uint8Array> {
+  const body = decoded(answer);
   const chunks: Uint8Array[] = [];
-  for await (const chunk of readDecoded(answer, maxBytes)) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      reject(error);
+      body.destroy();
+      answer.body.on('error', () => {});
+      answer.body.destroy();
+    };
+    body
+      .on('data', (chunk: Uint8Array) => {
+        size += chunk.length;
+        if (size > maxBytes) fail(tooLarge(answer, maxBytes));
+        else chunks.push(chunk);
+      })
+      .on('end', () => resolve(Buffer.concat(chunks)))
+      .on('error', (error) => fail(answer.explain(error)))
+      .on('close', () => {
+        if (!body.readableEnded && !body.errored) fail(answer.explain(new Error('closed before its end')));
+      });
+  });
 }
 
 /** The decoded body chunk by chunk, in constant memory: the socket waits for the reader. */
 export async function* readDecoded(
   answer: Exchange,
   maxBytes: number,
-  idle?: IdleDeadline,
+  idle?: Deadline,
 ): AsyncGenerator<Uint8Array> {
   const body = decoded(answer);
   let size = 0;
   try {
     for await (const chunk of body) {
       // A slow reader is no silent server.
-      idle?.stop();
+      idle?.pause();
       const bytes: Uint8Array = chunk;
       size += bytes.length;
       if (size > maxBytes) throw tooLarge(answer, maxBytes);
@@ -37,7 +61,7 @@ export async function* readDecoded(
   } catch (error) {
     throw answer.explain(error);
   } finally {
-    idle?.stop();
+    idle?.end();
     body.on('error', () => {});
     body.destroy();
     answer.body.on('error', () => {});

@@ -2,10 +2,10 @@ import type { Dispatcher } from 'undici';
 import { type AddressPolicy, anyAddress } from './addresses.ts';
 import { readBounded, readDecoded } from './body.ts';
 import { type HttpClock, systemHttpClock } from './clock.ts';
+import { Deadline } from './deadline.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { HttpError } from './errors.ts';
 import { type Exchange, send } from './exchange.ts';
-import { IdleDeadline } from './idle.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import { backoffMs, DEFAULT_RETRY, type RetryPolicy } from './retry.ts';
 
@@ -89,31 +89,33 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 
   const retrying = <T>(request: HttpRequest, attempt: () => Promise<T>): Promise<T> =>
     withRetries(request, { ...DEFAULT_RETRY, ...options.limits?.retry }, clock, attempt);
-  const exchange = (request: HttpRequest, timeout: AbortSignal): Promise<Exchange> =>
-    send(context, request, timeout);
+  const exchange = (request: HttpRequest, signal: AbortSignal): Promise<Exchange> =>
+    send(context, request, signal);
   const timeoutOf = (request: HttpRequest) =>
     request.timeoutMs ?? options.limits?.timeoutMs ?? DEFAULT_TIMEOUT_MS;
 
   return {
     request: (request) =>
       retrying(request, async () => {
-        const deadline = AbortSignal.timeout(timeoutOf(request));
-        const answer = await exchange(request, deadline);
-        const bytes = await readBounded(
-          answer,
-          request.maxBytes ?? options.limits?.maxBytes ?? DEFAULT_MAX_BYTES,
-        );
-        return response(answer, bytes);
+        const deadline = new Deadline(timeoutOf(request), 'its time was over', request.signal);
+        try {
+          const answer = await exchange(request, deadline.signal);
+          const maxBytes = request.maxBytes ?? options.limits?.maxBytes ?? DEFAULT_MAX_BYTES;
+          return response(answer, await readBounded(answer, maxBytes));
+        } finally {
+          deadline.end();
+        }
       }),
     stream: (request) =>
       retrying(request, async () => {
-        const idle = new IdleDeadline(timeoutOf(request));
+        const ms = timeoutOf(request);
+        const idle = new Deadline(ms, `nothing received for ${ms} ms`, request.signal);
         try {
           const answer = await exchange(request, idle.signal);
           const body = readDecoded(answer, request.maxBytes ?? Number.POSITIVE_INFINITY, idle);
           return { status: answer.status, headers: answer.headers, body };
         } catch (error) {
-          idle.stop();
+          idle.end();
           throw error;
         }
       }),
@@ -143,8 +145,10 @@ async function withRetries<T>(
   }
 }
 
+const UTF8 = new TextDecoder();
+
 function response(answer: Exchange, bytes: Uint8Array): HttpResponse {
-  const text = () => new TextDecoder().decode(bytes);
+  const text = () => UTF8.decode(bytes);
   return {
     status: answer.status,
     headers: answer.headers,

@@ -33,16 +33,16 @@ const EXCERPT_BYTES = 8192;
 /** Kept when a redirect leads to another origin: everything else may be a credential. */
 const SAFE_HEADERS = new Set(['accept', 'accept-language', 'range', 'user-agent']);
 
-/** One attempt: connection, redirects of reads, refusal of everything outside 2xx. */
+/** One attempt: connection, redirects of reads, refusal of everything outside 2xx. `signal` is the caller's and the deadline's. */
 export async function send(
   context: ExchangeContext,
   request: HttpRequest,
-  timeout: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Exchange> {
   let url = new URL(request.url);
   let headers: Record<string, string> = { 'user-agent': context.userAgent, ...lowerCased(request.headers) };
   for (let hop = 0; ; hop++) {
-    const answer = await sendOnce(context, request, url, headers, timeout);
+    const answer = await sendOnce(context, request, url, headers, signal);
     const location = answer.headers['location'];
     if (answer.status < 300 || answer.status >= 400 || location === undefined)
       return settled(context, answer);
@@ -72,13 +72,14 @@ async function sendOnce(
   request: HttpRequest,
   url: URL,
   headers: Record<string, string>,
-  timeout: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Exchange> {
   const method = request.method ?? 'GET';
-  const shown = shownUrl(url, context.redactor);
-  const error: Exchange['error'] = (what, options) =>
-    new HttpError(`${method} ${shown}: ${what}`, { method, url: shown, ...options });
-  const explain = (cause: unknown): unknown => explained(cause, request.signal, timeout, error);
+  const error: Exchange['error'] = (what, options) => {
+    const shown = shownUrl(url, context.redactor);
+    return new HttpError(`${method} ${shown}: ${what}`, { method, url: shown, ...options });
+  };
+  const explain = (cause: unknown): unknown => explained(cause, request.signal, signal, error);
 
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw error('only http and https are spoken', { code: 'RefusedAddress', retryable: false });
@@ -86,7 +87,6 @@ async function sendOnce(
   const refused = refusedLiteral(url.hostname, context.allow);
   if (refused !== undefined) throw error(refused, { code: 'RefusedAddress', retryable: false });
 
-  const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
   try {
     const answer = await context.dispatcher.request({
       origin: url.origin,

@@ -20,22 +20,26 @@ const CREDENTIAL_PARAMETERS =
 
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
   const values = new Set<string>();
+  /** Longest first, so that a secret that contains another leaves no remainder. */
+  let ordered: readonly string[] = [];
+  const order = () => {
+    ordered = [...values].sort((a, b) => b.length - a.length);
+  };
   const add = (secret: string) => {
     if (secret.length < MIN_SECRET_LENGTH) return;
     for (const form of formsOf(secret)) values.add(form);
+    order();
   };
   for (const secret of secrets) add(secret);
   return {
     add,
     forget(secret) {
       for (const form of formsOf(secret)) values.delete(form);
+      order();
     },
     redact(text) {
       let clean = text;
-      // Longest first, so that a secret that contains another leaves no remainder.
-      for (const value of [...values].sort((a, b) => b.length - a.length)) {
-        clean = clean.replaceAll(value, SHOWN);
-      }
+      for (const value of ordered) clean = clean.replaceAll(value, SHOWN);
       return redactFormats(clean)
         .replace(
           CREDENTIAL_HEADERS,
