@@ -33,6 +33,8 @@ export function runNote(options: {
             message: result.message,
             model,
             transcript: result.transcriptExcerpt,
+            // The operator, which reads replies, has no session of this run.
+            invitesReply: false,
           })
         : failureText(result.reason, result.text, result.transcriptExcerpt);
       return granted(

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { expiredText, failureText, placeholderText, resultText } from './texts.ts';
 
-const parts = { answer: 'It is the cache.', message: 'm', model: 'test-script', transcript: '' } as const;
+const parts = {
+  ...{ answer: 'It is the cache.', message: 'm', model: 'test-script', transcript: '' },
+  invitesReply: true,
+} as const;
 
 describe('the texts of a note', () => {
   it('names the workflow while it runs', () => {
@@ -14,6 +17,12 @@ describe('the texts of a note', () => {
     expect(text).toMatch(/_Model: test-script_$/);
     expect(text).not.toContain('partial');
     expect(text).not.toContain('<details>');
+  });
+
+  it('says once how to go on: not in the answer to a reply', () => {
+    expect(resultText({ ...parts, reason: 'Succeeded' })).toMatch(/\n\n_Reply to this note to ask more/);
+    expect(resultText({ ...parts, reason: 'Partial' })).toContain('Reply to this note');
+    expect(resultText({ ...parts, reason: 'Succeeded', invitesReply: false })).not.toContain('Reply');
   });
 
   it('says first that an answer is partial, and why', () => {

@@ -4,6 +4,8 @@ import type { RunReason } from '../../crds/reasons.ts';
 export const placeholderText = (workflow: string): string =>
   `Running the ${workflow} workflow. This note will be replaced by its result.`;
 
+const REPLY_HINT = 'Reply to this note to ask more: the conversation goes on from here.';
+
 /** The answer, with the run's transcript folded below it. */
 export function resultText(parts: {
   readonly answer: string;
@@ -11,9 +13,12 @@ export function resultText(parts: {
   readonly message: string;
   readonly model: string;
   readonly transcript: string;
+  /** Whether a reply to the note goes on with the conversation; said in the first note of one only. */
+  readonly invitesReply: boolean;
 }): string {
   const partial = parts.reason === 'Succeeded' ? '' : `_This result is partial: ${parts.message}_\n\n`;
-  return `${partial}${parts.answer}${folded(parts.transcript)}\n\n_Model: ${parts.model}_`;
+  const invitation = parts.invitesReply ? `_${REPLY_HINT}_\n\n` : '';
+  return `${partial}${parts.answer}${folded(parts.transcript)}\n\n${invitation}_Model: ${parts.model}_`;
 }
 
 /** The run ended well, but what the model wrote did not survive. */

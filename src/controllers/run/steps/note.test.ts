@@ -6,7 +6,7 @@ import { aRun } from '../../../../test/builders/run.ts';
 import { aStep } from '../../../../test/builders/step.ts';
 import { aWorkflow } from '../../../../test/builders/workflow.ts';
 import { aScene } from '../../../../test/fakes/gitlab/scene.ts';
-import type { AgentRunStatus } from '../../../crds/agent-run.ts';
+import type { AgentRunSpec, AgentRunStatus } from '../../../crds/agent-run.ts';
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
 import { createNotesFactory } from '../../../notes/gitlab-notes.ts';
 import { actionToken } from '../../../settings/tokens.ts';
@@ -36,8 +36,8 @@ afterEach(async () => {
 });
 
 /** A step on the scene's merge request, with the real notes and the real store. */
-function step(status: AgentRunStatus) {
-  const run = aRun(status, { spec: { mergeRequest: { project: 'group/app', iid: 1 } } });
+function step(status: AgentRunStatus, spec: Partial<AgentRunSpec> = {}) {
+  const run = aRun(status, { spec: { mergeRequest: { project: 'group/app', iid: 1 }, ...spec } });
   const notes = createNotesFactory({
     http,
     baseUrl: scene.gitlab.url,
@@ -102,6 +102,14 @@ describe('updateNote', () => {
     const { status } = await updateNote(step(await withNote(await ended('Succeeded'))).context);
     expect(conditionOf(status)).toMatchObject({ status: 'True', reason: 'Posted' });
     expect(bodies()).toEqual([expect.stringContaining('The answer.')]);
+  });
+
+  it('invites a reply in the first note of a conversation, and not in the answer to one', async () => {
+    const status = await withNote(await ended('Succeeded'));
+    await updateNote(step(status).context);
+    expect(bodies()).toEqual([expect.stringContaining('Reply to this note')]);
+    await updateNote(step(status, { sessionRef: { name: 'a-session' } }).context);
+    expect(bodies()).toEqual([expect.not.stringContaining('Reply to this note')]);
   });
 
   it('records a GitLab that is down once, so that the run goes on, and leaves later tries to the backoff', async () => {

@@ -121,6 +121,7 @@ async function outcomeText(
     message,
     model: run.status?.model ?? 'unknown',
     transcript: result.transcriptExcerpt,
+    invitesReply: run.spec.sessionRef === undefined,
   });
 }
 
