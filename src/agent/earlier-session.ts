@@ -22,6 +22,8 @@ export interface EarlierSession {
 /** Unpacking at the start of a run that somebody waits for. */
 const ARCHIVE_TIMEOUT_MS = 120_000;
 
+const GONE = 'The files of the earlier sandbox are gone.';
+
 /** A longer one is not carried on: nobody reads it to its end. */
 const MAX_TRANSCRIPT_BYTES = 8 * 1024 * 1024;
 
@@ -96,20 +98,24 @@ async function unpack(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const expected = envelope?.files?.sandbox;
-  if (expected === undefined) return undefined;
-  const stored = await store.get(sessionKey(id, 'sandbox'), signal);
-  if (stored === undefined) return 'The files of the earlier sandbox are gone.';
-  const sum = createHash('sha256');
-  for await (const chunk of stored.body) sum.update(chunk);
-  if (sum.digest('hex') !== expected.sha256)
-    return 'The files of the earlier sandbox belong to another save of the session and were not restored.';
-  const again = await store.get(sessionKey(id, 'sandbox'), signal);
-  if (again === undefined) return 'The files of the earlier sandbox are gone.';
-  await restoreSandbox(sandbox, again.body, { signal, timeoutMs: ARCHIVE_TIMEOUT_MS });
+  // Before there were envelopes nothing named the archive: one that is there is the session's.
+  if (expected === undefined && envelope !== undefined) return undefined;
+  if (expected !== undefined) {
+    const stored = await store.get(sessionKey(id, 'sandbox'), signal);
+    if (stored === undefined) return GONE;
+    const sum = createHash('sha256');
+    for await (const chunk of stored.body) sum.update(chunk);
+    if (sum.digest('hex') !== expected.sha256)
+      return 'The files of the earlier sandbox belong to another save of the session and were not restored.';
+  }
+  const archive = await store.get(sessionKey(id, 'sandbox'), signal);
+  if (archive === undefined) return expected && GONE;
+  await restoreSandbox(sandbox, archive.body, { signal, timeoutMs: ARCHIVE_TIMEOUT_MS });
   return undefined;
 }
 
-async function lastSpill(sandbox: Sandbox, signal: AbortSignal): Promise<number> {
+/** The highest number that a spilled file in the sandbox has, 0 for none. Rejects as `exec` does. */
+export async function lastSpill(sandbox: Sandbox, signal: AbortSignal): Promise<number> {
   const listed = await sandbox.exec(`ls -1 ${SPILL_DIR} 2>/dev/null || true`, { signal });
   const names = Buffer.from(listed.stdout).toString('utf8').split('\n');
   const numbers = names.map((name) => Number(/(?:^|_)(\d{1,9})\.\w/.exec(name)?.[1] ?? 0));

@@ -175,7 +175,7 @@ describe('first light', () => {
       'LoopStarted',
       'NoteUpdated',
       'SessionSaved',
-      'SandboxReleased',
+      'SandboxLingers',
       'Succeeded',
     ])
       expect(story).toContain(reason);

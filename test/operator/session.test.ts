@@ -79,7 +79,7 @@ describe('a run that goes on with a session', () => {
       .flatMap(({ notes }) => notes.map(({ body }) => body));
   const succeededOf = ({ status }: AgentRun) => status?.conditions?.find(({ type }) => type === 'Succeeded');
 
-  it('is answered from the conversation and the files of the run before it, in the same session', async () => {
+  it('is answered from the conversation of the run before it, in the sandbox that lingered for it', async () => {
     const first = await answered('first');
     const id = first.metadata.uid ?? '';
     const asked = world.openai.requests.length;
@@ -92,7 +92,7 @@ describe('a run that goes on with a session', () => {
     expect(request && said(request, ANSWER)).toBe(true);
     expect(request?.messages.at(-1)).toEqual({ role: 'user', content: QUESTION });
     expect(JSON.stringify(request?.messages[0])).toContain('This is a follow-up');
-    expect(second.status?.sandbox?.name).not.toBe(first.status?.sandbox?.name);
+    expect(second.status?.sandbox?.name).toBe(first.status?.sandbox?.name);
 
     const notes = notesIn(discussionOf(first));
     expect(notes).toHaveLength(2);
@@ -103,13 +103,19 @@ describe('a run that goes on with a session', () => {
     const session = await sessionOf(second);
     expect(session.status).toMatchObject({ runs: 2, lastRun: { name: 'second' } });
     expect(session.status?.workspace?.bytes).toBeGreaterThan(0);
-    expect(await world.events('second')).toEqual(expect.arrayContaining(['SessionOpened', 'SessionSaved']));
+    expect(await world.events('second')).toEqual(
+      expect.arrayContaining(['SessionOpened', 'SandboxReclaimed', 'SessionSaved', 'SandboxLingers']),
+    );
     expect(await world.podsOf(second)).toEqual([]);
 
-    // The third run stands on the second one's words and files.
+    // The third run stands on the second one's words and files; its sandbox is gone, so they come from the archive.
+    const { sandboxes } = world.namespaces;
+    const lingering = second.status?.sandbox?.name ?? '';
+    await world.kubectl(['delete', 'pod', lingering, '-n', sandboxes, '--timeout=60s']);
     await reply('third', id, QUESTION, discussionOf(first));
     const third = await world.waitEnd('third');
     expect(third.status?.phase).toBe('Succeeded');
+    expect(third.status?.sandbox?.name).not.toBe(lingering);
     const thirdRequest = world.openai.requests.at(-2);
     expect(thirdRequest && said(thirdRequest, 'I kept')).toBe(true);
     expect((await sessionOf(third)).status?.runs).toBe(3);

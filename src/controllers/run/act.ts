@@ -10,7 +10,7 @@ import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
 import { postPlaceholder, updateNote } from './steps/note.ts';
 import { awaitTurn, openSession } from './steps/resume.ts';
-import { claimSandbox, releaseSandbox } from './steps/sandbox.ts';
+import { claimSandbox, lingerSandbox, releaseSandbox } from './steps/sandbox.ts';
 import { saveSession } from './steps/session.ts';
 
 type ActingStep = Exclude<Step, { readonly kind: 'Done' | 'Wait' }>;
@@ -51,6 +51,8 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
       return updateNote(context);
     case 'SaveSession':
       return saveSession(context);
+    case 'LingerSandbox':
+      return lingerSandbox(context);
     case 'ReleaseSandbox':
       return releaseSandbox(context);
     case 'Finish':

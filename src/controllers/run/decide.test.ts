@@ -207,7 +207,10 @@ describe('decide, stop rules', () => {
         aRun({
           ...working,
           startTime: ago(25 * minute),
-          conditions: [aCondition('Admitted', 'True'), aCondition('SandboxReady', 'False', 'Waiting')],
+          conditions: [
+            aCondition('Admitted', 'True'),
+            aCondition('SandboxReady', 'False', 'SandboxUnavailable'),
+          ],
         }),
       ),
       { kind: 'SetOutcome', reason: 'SandboxUnavailable' },
@@ -233,6 +236,7 @@ describe('decide, after the outcome', () => {
   const retrying = aCondition('NotePosted', 'Unknown', 'Retrying');
   const saved = aCondition('SessionSaved', 'True', 'Saved');
   const released = aCondition('SandboxReady', 'False', 'Released');
+  const lingering = aCondition('SandboxReady', 'False', 'Lingering');
   const at = (age: number, ...conditions: ReturnType<typeof aCondition>[]) =>
     observed(aRun({ ...ended, outcome: outcome('Succeeded', age), conditions: [admittedC, ...conditions] }));
 
@@ -272,10 +276,66 @@ describe('decide, after the outcome', () => {
       at(SAVE_PATIENCE_MS, claimed, posted, aCondition('SessionSaved', 'Unknown', 'Retrying')),
       { kind: 'ReleaseSandbox' },
     ],
-    ['gives the sandbox back', at(0, claimed, posted, saved), { kind: 'ReleaseSandbox' }],
+    [
+      'then leaves the sandbox to a reply: what was answered is told and saved',
+      at(0, claimed, posted, saved),
+      { kind: 'LingerSandbox' },
+    ],
+    [
+      'leaves the sandbox of a partial answer to a reply too',
+      observed(
+        aRun({
+          ...ended,
+          outcome: { ...outcome(), reason: 'BudgetExceeded' },
+          conditions: [admittedC, claimed, posted, saved],
+        }),
+      ),
+      { kind: 'LingerSandbox' },
+    ],
+    [
+      'leaves it too when nobody was to be told',
+      { ...at(0, claimed, saved), publishesNote: false },
+      { kind: 'LingerSandbox' },
+    ],
+    ...(['ModelError', 'Timeout', 'Cancelled', 'Superseded', 'SandboxLost'] as const).map(
+      (reason): [string, Observed, object] => [
+        `gives the sandbox back after ${reason}`,
+        observed(
+          aRun({
+            ...ended,
+            outcome: { ...outcome(), reason },
+            conditions: [admittedC, claimed, posted, saved],
+          }),
+        ),
+        { kind: 'ReleaseSandbox' },
+      ],
+    ),
+    [
+      'gives the sandbox back when the session could not be saved',
+      at(0, claimed, posted, aCondition('SessionSaved', 'False', 'NotResumable')),
+      { kind: 'ReleaseSandbox' },
+    ],
+    [
+      'gives the sandbox back of a run that is being deleted',
+      observed(
+        aRun(
+          { ...ended, outcome: outcome(), conditions: [admittedC, claimed, posted, saved] },
+          { metadata: { deletionTimestamp: ago(0) } },
+        ),
+      ),
+      { kind: 'ReleaseSandbox' },
+    ],
+    ['ends when its sandbox lingers', at(0, lingering, posted, saved), { kind: 'Finish' }],
     [
       'gives a sandbox back whose claim was never recorded',
-      at(0, aCondition('SandboxReady', 'Unknown', 'Claiming'), posted, saved),
+      observed(
+        aRun({
+          ...working,
+          phase: 'Finishing',
+          outcome: { ...outcome(), reason: 'SandboxUnavailable' },
+          conditions: [admittedC, aCondition('SandboxReady', 'False', 'SandboxUnavailable'), posted],
+        }),
+      ),
       { kind: 'ReleaseSandbox' },
     ],
     ['ends when nothing is left to do', at(0, released, posted, saved), { kind: 'Finish' }],

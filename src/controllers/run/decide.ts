@@ -3,6 +3,7 @@ import { RUN_FINALIZER } from '../../crds/meta.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
+import { phaseOf } from './steps/end.ts';
 
 /** What this process knows of the run's agent loop. */
 export type ExecutionState =
@@ -59,11 +60,14 @@ export type Step =
   | { readonly kind: 'TakeResult' }
   | { readonly kind: 'UpdateNote' }
   | { readonly kind: 'SaveSession' }
+  | { readonly kind: 'LingerSandbox' }
   | { readonly kind: 'ReleaseSandbox' }
   | { readonly kind: 'Finish' };
 
 /** Reason of `Succeeded` while earlier runs of the session are at work. */
 export const AWAITS_TURN = 'AwaitingTurn';
+/** Reason of `SandboxReady` when the run's sandbox waits for the session's next run. */
+export const LINGERS = 'Lingering';
 /** How long the note and the session are tried after the outcome before the run ends without them. */
 export const REPORT_PATIENCE_MS = 30 * 60_000;
 export const SAVE_PATIENCE_MS = 2 * 60_000;
@@ -194,6 +198,13 @@ function decideReport(
   if (saved?.status === 'Unknown' && age < SAVE_PATIENCE_MS) return { kind: 'SaveSession' };
   // Set before the claim, so that a claim whose record was lost is released too.
   const sandbox = conditionOf(conditions, 'SandboxReady');
-  if (sandbox !== undefined && sandbox.reason !== 'Released') return { kind: 'ReleaseSandbox' };
+  if (sandbox !== undefined && sandbox.reason !== 'Released' && sandbox.reason !== LINGERS)
+    return { kind: !toTell && mayLinger(run, outcome.reason) ? 'LingerSandbox' : 'ReleaseSandbox' };
   return toTell ? { kind: 'UpdateNote' } : { kind: 'Finish' };
 }
+
+/** A reply goes on from what was told and saved; nobody replies to a run that failed or is to go. */
+const mayLinger = ({ metadata, status }: AgentRun, reason: RunReason): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  phaseOf(reason) === 'Succeeded' &&
+  isTrue(status?.conditions, 'SessionSaved');

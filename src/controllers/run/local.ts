@@ -12,6 +12,10 @@ export interface LocalState {
   readonly executions: Map<string, Execution>;
   /** Runs that have the session they go on with in the store, as they found it. */
   readonly openSessions: Set<string>;
+  /** Of those: which run had saved the session. */
+  readonly savedBy: Map<string, string>;
+  /** Runs whose sandbox lingered for them, so that it holds the session's files. */
+  readonly reclaimed: Set<string>;
   /** Runs whose note intent this process wrote and has not acted on yet, with the monotonic time of it. */
   readonly freshIntents: Map<string, number>;
   /** The workflow as it was last seen: a run whose workflow is deleted ends as it began. */
@@ -28,6 +32,8 @@ export const emptyLocalState = (): LocalState => ({
   sandboxes: new Map(),
   executions: new Map(),
   openSessions: new Set(),
+  savedBy: new Map(),
+  reclaimed: new Set(),
   freshIntents: new Map(),
   workflows: new Map(),
   failures: new Map(),
@@ -40,6 +46,8 @@ export function forget(local: LocalState, uid: string): void {
   local.sandboxes.delete(uid);
   local.executions.delete(uid);
   local.openSessions.delete(uid);
+  local.savedBy.delete(uid);
+  local.reclaimed.delete(uid);
   local.freshIntents.delete(uid);
   local.workflows.delete(uid);
   local.failures.delete(uid);

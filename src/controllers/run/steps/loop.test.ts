@@ -13,7 +13,7 @@ import { chooseModel } from '../../../agent/models/choose.ts';
 import { CONTINUATION_PROMPT } from '../../../agent/prompts.ts';
 import { type SessionToSave, saveSession, sessionKey } from '../../../agent/session.ts';
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
-import type { Sandbox } from '../../../sandbox/port.ts';
+import type { Sandbox, SandboxProvider } from '../../../sandbox/port.ts';
 import { createFolderStore } from '../../../store/folder.ts';
 import type { ObjectStore } from '../../../store/port.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
@@ -64,14 +64,22 @@ const ended = ({ context }: ReturnType<typeof aLoop>) =>
 describe('the loop of a run that goes on with a session', () => {
   const reply = aRun(
     { phase: 'Claiming', sha: 'b'.repeat(40) },
-    { spec: { sessionRef: { name: 's-1' }, message: 'And now, with sk-secret?' } },
+    {
+      spec: {
+        sessionRef: { name: 's-1' },
+        message: 'And now, with sk-secret?',
+        sandbox: { poolRef: { name: 'analysis', namespace: 'sandboxes' } },
+      },
+    },
   );
   const redact = (text: string) => text.replaceAll('sk-secret', '***');
 
   /** The loop with the session that the store holds, in a sandbox of its own. */
-  async function resumed(sandbox?: Sandbox) {
+  async function resumed(sandbox?: Sandbox, more: { reclaimed?: true; sandboxes?: SandboxProvider } = {}) {
+    const { reclaimed, ...deps } = more;
     await keepEarlier(store, uid, 's-1', new AbortController().signal);
-    const world = aLoop(reply, { redact });
+    const world = aLoop(reply, { redact, ...deps });
+    if (reclaimed) world.context.local.reclaimed.add(uid);
     if (sandbox !== undefined) world.context.local.sandboxes.set(uid, sandbox);
     await startLoop(world.context);
     await ended(world);
@@ -117,6 +125,39 @@ describe('the loop of a run that goes on with a session', () => {
     expect(events).not.toContain('FilesNotRestored');
     expect((await newestCheckpoint(store, uid))?.state.spillCounter).toBe(12);
     await Promise.all([old.cleanup(), fresh.cleanup()]);
+  });
+
+  it('leaves a sandbox that lingered as it is, and gives out no number of its files again', async () => {
+    const [old, kept] = await Promise.all([startLocalSandbox(), startLocalSandbox()]);
+    const archive: SessionToSave['archive'] = (to, key) => archiveSandbox(old, to, key);
+    await old.exec('mkdir -p /tmp/data/_out && echo saved > /tmp/data/file');
+    await saveSession(store, { envelope: anEnvelope(), transcript: '', archive });
+    await kept.exec(
+      'mkdir -p /tmp/data/_out && echo there > /tmp/data/file && touch /tmp/data/_out/log_007.txt',
+    );
+    const { events } = await resumed(kept, { reclaimed: true });
+    expect(Buffer.from((await kept.exec('cat /tmp/data/file')).stdout).toString()).toBe('there\n');
+    expect((await newestCheckpoint(store, uid))?.state.spillCounter).toBe(7);
+    expect(events).toEqual(['LoopStarted']);
+    await Promise.all([old.cleanup(), kept.cleanup()]);
+  });
+
+  it('takes the archive and a fresh sandbox when the one that lingered died', async () => {
+    const [kept, fresh] = await Promise.all([startLocalSandbox(), startLocalSandbox()]);
+    const archive: SessionToSave['archive'] = (to, key) => archiveSandbox(kept, to, key);
+    await kept.exec('echo saved > /tmp/data/file');
+    await saveSession(store, { envelope: anEnvelope(), transcript: '', archive });
+    kept.lose();
+    // The one method that a loss needs.
+    const sandboxes = {
+      claim: async () => ({ kind: 'Claimed', sandbox: fresh }),
+    } as Partial<SandboxProvider> as SandboxProvider;
+    const { events, context } = await resumed(kept, { reclaimed: true, sandboxes });
+    expect(Buffer.from((await fresh.exec('cat /tmp/data/file')).stdout).toString()).toBe('saved\n');
+    expect(events).toContain('SandboxLost');
+    expect(events).not.toContain('FilesNotRestored');
+    expect(context.local.sandboxes.get(uid)).toBe(fresh);
+    await fresh.cleanup();
   });
 
   it('is told when the files are of another save, and goes on without them', async () => {

@@ -1,5 +1,11 @@
 import type { Checkpoint } from '../../../agent/checkpoint.ts';
-import { continuedContents, type EarlierSession, restoreFiles } from '../../../agent/earlier-session.ts';
+import {
+  continuedContents,
+  type EarlierSession,
+  lastSpill,
+  type RestoredFiles,
+  restoreFiles,
+} from '../../../agent/earlier-session.ts';
 import { runLoop } from '../../../agent/loop.ts';
 import type { LoopEvent } from '../../../agent/loop-events.ts';
 import type { Contents, Model } from '../../../agent/models/port.ts';
@@ -11,7 +17,7 @@ import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import { clip } from '../../../crds/shapes.ts';
 import { sleep } from '../../../kube/clock.ts';
-import type { Sandbox } from '../../../sandbox/port.ts';
+import { type Sandbox, SandboxLostError } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
 import { Execution } from '../execution.ts';
@@ -216,21 +222,41 @@ interface Beginning {
 
 /** What the model begins with. A run that goes on with a session gets its files back first. */
 async function beginning(
-  { deps, run, local }: StepContext,
+  context: StepContext,
   { model, earlier, resume, signal }: LoopInput,
 ): Promise<Beginning> {
+  const { deps, run } = context;
   if (resume !== undefined) return { contents: [], spillCounter: resume.spillCounter };
   if (run.spec.sessionRef === undefined)
     return { contents: [model.makeUserContent(firstMessage(run))], spillCounter: 0 };
   if (earlier === undefined)
     throw new Error(`${deps.store.location} does not hold the session that was kept for this run any more`);
   const contents = continuedContents(model, earlier, deps.redact(run.spec.message ?? ''));
-  const sandbox = local.sandboxes.get(run.metadata.uid ?? '');
-  if (sandbox === undefined) return { contents, spillCounter: 0 };
-  const { problem, lastSpill } = await restoreFiles(deps.store, earlier, sandbox, signal);
-  if (problem === undefined) return { contents, spillCounter: lastSpill };
-  if (!signal.aborted) deps.events.record(run, 'Warning', 'FilesNotRestored', problem);
-  return { contents, spillCounter: lastSpill, notice: problem };
+  const files = await filesOf(context, earlier, signal);
+  if (files.problem === undefined) return { contents, spillCounter: files.lastSpill };
+  if (!signal.aborted) deps.events.record(run, 'Warning', 'FilesNotRestored', files.problem);
+  return { contents, spillCounter: files.lastSpill, notice: files.problem };
+}
+
+/** Brings the session's files into the run's sandbox. One that lingered has them; when it is lost, the archive has. */
+async function filesOf(
+  context: StepContext,
+  earlier: EarlierSession,
+  signal: AbortSignal,
+): Promise<RestoredFiles> {
+  const { deps, run, local } = context;
+  const uid = run.metadata.uid ?? '';
+  const sandbox = local.sandboxes.get(uid);
+  if (sandbox === undefined) return { problem: undefined, lastSpill: 0 };
+  if (!local.reclaimed.has(uid)) return restoreFiles(deps.store, earlier, sandbox, signal);
+  try {
+    return { problem: undefined, lastSpill: await lastSpill(sandbox, signal) };
+  } catch (error) {
+    if (!(error instanceof SandboxLostError)) return restoreFiles(deps.store, earlier, sandbox, signal);
+    local.reclaimed.delete(uid);
+    const another = await anotherSandbox(context, signal).catch(() => undefined);
+    return restoreFiles(deps.store, earlier, another ?? sandbox, signal);
+  }
 }
 
 function registryOf(context: StepContext, tools: readonly Tool[], spillCounter: number): ToolRegistry {

@@ -76,6 +76,13 @@ describe('openSession', () => {
     ]);
   });
 
+  it('knows whose save it goes on from, for the sandbox that lingers with it', async () => {
+    await saveSession(store, { envelope: anEnvelope({ run: 'run-0' }), transcript: '' });
+    const { context } = step(reply(), aSession());
+    await openSession(context);
+    expect(context.local.savedBy.get(uid)).toBe('run-0');
+  });
+
   it('counts the time of the run from its turn on', async () => {
     await saveSession(store, { envelope: anEnvelope(), transcript: '' });
     const run = reply({

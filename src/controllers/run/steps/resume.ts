@@ -53,6 +53,7 @@ export async function openSession(context: StepContext): Promise<StepResult> {
     if (isOther(run, saved)) return withOutcome(context, 'InvalidSpec', otherMessage(name, saved));
   }
   local.openSessions.add(uid);
+  if (envelope?.run !== undefined) local.savedBy.set(uid, envelope.run);
   deps.events.record(run, 'Normal', 'SessionOpened', `Going on with AgentSession ${name}`);
   return conditionOf(run.status?.conditions, 'Succeeded')?.reason === AWAITS_TURN
     ? { status: begun(context, name) }

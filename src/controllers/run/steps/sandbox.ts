@@ -1,13 +1,16 @@
 import { labelValue } from '../../../crds/labels.ts';
-import { LABELS, MANAGED_BY } from '../../../crds/meta.ts';
+import { type Condition, LABELS, MANAGED_BY } from '../../../crds/meta.ts';
 import type { Sandbox, SandboxRequest } from '../../../sandbox/port.ts';
 import { conditionOf } from '../../conditions.ts';
+import { LINGERS } from '../decide.ts';
 import { startingSandbox } from '../starting-sandbox.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
 
 /** How soon a run that waits for a sandbox asks again; a pool's pod is ready within about a second. */
 const CLAIM_RETRY_MS = 250;
+/** Reason of `SandboxReady` while none is free, and of the run when it ends for that. */
+const UNAVAILABLE = 'SandboxUnavailable';
 
 /** The run's sandbox: the one that carries its uid already, else a newly claimed one. */
 export async function claimSandbox(context: StepContext): Promise<StepResult> {
@@ -30,16 +33,21 @@ export async function claimSandbox(context: StepContext): Promise<StepResult> {
       {
         type: 'SandboxReady',
         status: 'False',
-        reason: 'SandboxUnavailable',
+        reason: UNAVAILABLE,
         message: claimed.message,
       },
     );
   }
   if (claimed.kind === 'Waiting') return waiting(context, claimed.message);
   // Not waited for: the first model call takes longer than the start of a warm pod.
-  local.sandboxes.set(run.metadata.uid ?? '', startingSandbox(claimed.sandbox, signal));
+  const uid = run.metadata.uid ?? '';
+  local.sandboxes.set(uid, startingSandbox(claimed.sandbox, signal));
   const { kind, name, namespace } = claimed.sandbox.ref;
-  deps.events.record(run, 'Normal', 'SandboxClaimed', `${kind} ${namespace ?? ''}/${name}`);
+  const where = `${kind} ${namespace ?? ''}/${name}`;
+  if (claimed.reclaimed) {
+    local.reclaimed.add(uid);
+    deps.events.record(run, 'Normal', 'SandboxReclaimed', `${where} lingered for this session`);
+  } else deps.events.record(run, 'Normal', 'SandboxClaimed', where);
   return {
     status: nextStatus(
       context,
@@ -47,7 +55,7 @@ export async function claimSandbox(context: StepContext): Promise<StepResult> {
       {
         type: 'SandboxReady',
         status: 'True',
-        reason: 'Claimed',
+        reason: claimed.reclaimed ? 'Reclaimed' : 'Claimed',
         message: `${kind} ${name}`,
       },
     ),
@@ -63,11 +71,36 @@ export async function ownSandbox({ deps, run, local }: StepContext): Promise<San
   return deps.sandboxes.find(uid, namespace);
 }
 
+/** Leaves the sandbox to the session's next run, where its pool keeps some; else it is released. */
+export async function lingerSandbox(context: StepContext): Promise<StepResult> {
+  const { deps, run, local } = context;
+  const { uid = '', namespace: runNamespace = '' } = run.metadata;
+  const namespace = sandboxNamespace(context);
+  if (namespace === undefined) return releaseSandbox(context);
+  const kept = await deps.sandboxes.linger({
+    ...{ runUid: uid, runNamespace, namespace },
+    sessionId: sessionIdOf(run),
+  });
+  if (kept.kind === 'NotKept') return releaseSandbox(context);
+  // What another holder may have claimed beside it.
+  if (!(await deps.sandboxes.release(uid, namespace))) return { afterMs: CLAIM_RETRY_MS };
+  local.sandboxes.delete(uid);
+  const { ref, until } = kept;
+  const message = `${ref.kind} ${ref.name} is kept for a reply until ${until.toISOString()}`;
+  deps.events.record(run, 'Normal', 'SandboxLingers', message);
+  return {
+    status: nextStatus(context, {}, { type: 'SandboxReady', status: 'False', reason: LINGERS, message }),
+  };
+}
+
+const sandboxNamespace = ({ run, effective }: StepContext): string | undefined =>
+  run.status?.sandbox?.namespace ?? effective.pool?.namespace;
+
 /** Deletes every sandbox of this run; the step repeats until the API server shows none. */
 export async function releaseSandbox(context: StepContext): Promise<StepResult> {
   const { deps, run, local } = context;
   const uid = run.metadata.uid ?? '';
-  const namespace = run.status?.sandbox?.namespace ?? context.effective.pool?.namespace;
+  const namespace = sandboxNamespace(context);
   local.sandboxes.delete(uid);
   if (namespace !== undefined && !(await deps.sandboxes.release(uid, namespace)))
     return { afterMs: CLAIM_RETRY_MS };
@@ -95,7 +128,9 @@ export function requestOf(
   context: StepContext,
   pool: { readonly name: string; readonly namespace: string },
 ): SandboxRequest {
-  const { run, deps } = context;
+  const { run, deps, local } = context;
+  const savedBy = local.savedBy.get(run.metadata.uid ?? '');
+  const waiting = conditionOf(run.status?.conditions, 'SandboxReady');
   const workflowName = run.spec.workflowRef.name;
   // Longer than the run itself: reporting and saving still need the sandbox.
   const lifetimeMs = context.effective.timeoutMs + 5 * 60_000;
@@ -105,6 +140,8 @@ export function requestOf(
     runNamespace: run.metadata.namespace ?? '',
     workflow: workflowName,
     sessionId: sessionIdOf(run),
+    ...(savedBy === undefined ? {} : { savedBy }),
+    ...(isWaiting(waiting) ? { waitingSince: new Date(waiting.lastTransitionTime) } : {}),
     pool,
     epoch: run.status?.holder?.epoch ?? 0,
     labels: {
@@ -116,13 +153,17 @@ export function requestOf(
   };
 }
 
+/** While a run waits, its condition has the reason that the run ends with when none comes. */
+const isWaiting = (condition: Condition | undefined): condition is Condition =>
+  condition?.status === 'False' && condition.reason === UNAVAILABLE;
+
 /** Said once per change of reason, so that a long wait is one condition and one Event, not hundreds. */
 function waiting(context: StepContext, message: string): StepResult {
   const before = conditionOf(context.run.status?.conditions, 'SandboxReady');
-  if (before?.reason === 'Waiting' && before.message === message) return { afterMs: CLAIM_RETRY_MS };
+  if (isWaiting(before) && before.message === message) return { afterMs: CLAIM_RETRY_MS };
   context.deps.events.record(context.run, 'Normal', 'WaitingForSandbox', message);
   return {
-    status: nextStatus(context, {}, { type: 'SandboxReady', status: 'False', reason: 'Waiting', message }),
+    status: nextStatus(context, {}, { type: 'SandboxReady', status: 'False', reason: UNAVAILABLE, message }),
     afterMs: CLAIM_RETRY_MS,
   };
 }
