@@ -124,6 +124,8 @@ async function work(parts: RunParts, boxes: Boxes, interrupt: AbortSignal): Prom
           },
         }),
   });
+  // Who follows a session that is gone on with sees that it is, before the model has answered.
+  await follow(parts, []);
   const end = await runLoop({
     model,
     system: systemPrompt({

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { continuedTranscript } from '../agent/earlier-session.ts';
 import { loadSession, sessionKey } from '../agent/session.ts';
 import { renderMarkdown } from '../agent/transcript.ts';
 import { newestCheckpoint } from '../controllers/run/checkpoints.ts';
+import { readEarlier } from '../controllers/run/earlier.ts';
 import { transcriptHeader } from '../controllers/run/loop-report.ts';
 import { AGENT_RUNS, type AgentRun } from '../crds/agent-run.ts';
 import { isTerminal } from '../crds/reasons.ts';
@@ -46,16 +48,20 @@ export function transcriptOfRun(
     const key = run.status?.transcript?.key;
     const saved = key === undefined ? undefined : await readText(await store.get(key, signal));
     if (saved !== undefined) return { text: saved, ended: true };
-    return { text: await soFar(run, store), ended: isTerminal(run.status?.phase) };
+    return { text: await soFar(run, store, signal), ended: isTerminal(run.status?.phase) };
   };
 }
 
-async function soFar(run: AgentRun, store: ObjectStore): Promise<string | undefined> {
-  const newest = await newestCheckpoint(store, run.metadata.uid ?? '');
+/** As it will be saved: below what was said before, when the run goes on with a session. */
+async function soFar(run: AgentRun, store: ObjectStore, signal: AbortSignal): Promise<string | undefined> {
+  const { uid = '' } = run.metadata;
+  const newest = await newestCheckpoint(store, uid);
   if (newest === undefined) return undefined;
   const { model, transcript } = newest.state;
-  const session = run.spec.sessionRef?.name ?? run.metadata.uid ?? '';
-  return renderMarkdown(transcriptHeader(run, { model, session }), transcript);
+  const { sessionRef } = run.spec;
+  const earlier = sessionRef && (await readEarlier(store, uid, signal));
+  const header = transcriptHeader(run, { model, session: sessionRef?.name ?? uid });
+  return continuedTranscript(earlier?.transcript, renderMarkdown(header, transcript));
 }
 
 /** How soon somebody who follows sees what is new. */

@@ -24,6 +24,8 @@ export interface Running {
   readonly child: ChildProcess;
   /** Resolves when stderr holds the pattern; rejects when the process ends before. */
   sees(pattern: RegExp): Promise<void>;
+  /** The same of stdout. */
+  prints(pattern: RegExp): Promise<void>;
   readonly ended: Promise<Ended>;
 }
 
@@ -119,20 +121,21 @@ function spawned(
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, ...output }));
   });
+  const shows = (name: keyof typeof output, pattern: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!pattern.test(output[name])) return;
+        watchers.delete(look);
+        resolve();
+      };
+      watchers.add(look);
+      look();
+      void ended.then(() => reject(new Error(`${pattern} never came; stderr:\n${output.stderr}`)));
+    });
   return {
-    child,
-    ended,
-    sees: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (!pattern.test(output.stderr)) return;
-          watchers.delete(look);
-          resolve();
-        };
-        watchers.add(look);
-        look();
-        void ended.then(() => reject(new Error(`${pattern} never came; stderr:\n${output.stderr}`)));
-      }),
+    ...{ child, ended },
+    sees: (pattern) => shows('stderr', pattern),
+    prints: (pattern) => shows('stdout', pattern),
   };
 }
 

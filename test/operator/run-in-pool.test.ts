@@ -5,7 +5,7 @@ import type { Script } from '../fakes/openai/server.ts';
 import { aWorld, type World } from './world.ts';
 
 const script: Script = ({ messages }) =>
-  messages.some(({ role }) => role === 'tool')
+  messages.at(-1)?.role === 'tool'
     ? { text: `Seen: ${String(messages.at(-1)?.content)}` }
     : { toolCalls: [{ name: 'sandbox_exec', args: { command: 'sleep 3; echo in the pod' } }] };
 
@@ -61,5 +61,20 @@ describe('beside an operator', () => {
     expect(stdout).toMatch(/^# analyze-failures on group\/app!1\n/);
     expect(stdout).toContain('in the pod');
     expect(stdout.match(/^# /gm)).toHaveLength(1);
+  });
+
+  it('a run that goes on with a session is followed below what was said before', async () => {
+    await world.startRun('first');
+    const { metadata } = await world.waitEnd('first');
+    await world.startRun('second', { sessionRef: { name: metadata.uid }, message: 'And once more?' });
+    await world.waitRun('second', 'a tool call', ({ status }) => (status?.iterations ?? 0) > 0);
+    const { code, stdout } = await local.start([
+      ...['transcript', 'second', '--follow', '--namespace', world.namespaces.agents],
+      ...['--kubeconfig', world.cluster.kubeconfigPath, '--store-dir', world.storeDir],
+    ]).ended;
+    expect(code).toBe(0);
+    expect(stdout.match(/^# /gm)).toHaveLength(2);
+    expect(stdout.match(/And once more\?/g)).toHaveLength(1);
+    expect(stdout.lastIndexOf('in the pod')).toBeGreaterThan(stdout.indexOf('And once more?'));
   });
 });
