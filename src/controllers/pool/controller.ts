@@ -7,20 +7,23 @@ import { type Controller, createController, from, type Source } from '../../kube
 import type { Informer } from '../../kube/informer.ts';
 import type { Deployment, NetworkPolicy, Pod } from '../../kube/kinds.ts';
 import type { Logger } from '../../kube/log.ts';
+import type { EgressWatch } from './egress/watch.ts';
 import { type PoolReconcilerOptions, poolReconciler } from './reconcile.ts';
 
-export interface PoolControllerOptions extends Omit<PoolReconcilerOptions, 'cachedPods'> {
+export interface PoolControllerOptions extends Omit<PoolReconcilerOptions, 'cachedPods' | 'egressReport'> {
   readonly pools: Informer<SandboxPool>;
   /** Of the pools' namespace; may be restricted to pods with the pool label. */
   readonly pods: Informer<Pod>;
   readonly deployments?: Informer<Deployment>;
   readonly networkPolicies?: Informer<NetworkPolicy>;
+  /** Left out: only pools without probe get claimable sandboxes. Whoever made it runs it. */
+  readonly egress?: EgressWatch;
   readonly logger?: Logger;
 }
 
 /** The SandboxPool controller. The informers are started and stopped by whoever made them. */
 export function createPoolController(options: PoolControllerOptions): Controller {
-  const { pools, pods, deployments, networkPolicies, logger, clock = systemClock } = options;
+  const { pools, pods, deployments, networkPolicies, egress, logger, clock = systemClock } = options;
   const poolsOf = (object: Pod | Deployment | NetworkPolicy): readonly string[] => {
     const label = object.metadata.labels?.[LABELS.pool];
     if (label === undefined) return [];
@@ -32,6 +35,7 @@ export function createPoolController(options: PoolControllerOptions): Controller
     ...options,
     cachedPods: (namespace) =>
       pods.hasSynced ? pods.list(({ metadata }) => metadata.namespace === namespace) : undefined,
+    ...(egress === undefined ? {} : { egressReport: (pool: SandboxPool) => egress.report(pool) }),
   });
   return createController({
     name: 'sandboxpool',
@@ -49,6 +53,7 @@ export function createPoolController(options: PoolControllerOptions): Controller
               clock,
             ),
           ]),
+      ...(egress === undefined ? [] : [egress.source]),
       ...(networkPolicies === undefined ? [] : [from(networkPolicies, ({ object }) => poolsOf(object))]),
     ],
     reconcile: (key) => reconcile(refOfKey(key)),

@@ -40,7 +40,11 @@ function aPod(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, uid: name, labels: standbyLabels('warm'), ...rest.metadata },
+    metadata: {
+      ...{ name, uid: name, labels: standbyLabels('warm') },
+      annotations: { [ANNOTATIONS.egressBlockedUntil]: '2026-01-01T00:05:00Z' },
+      ...rest.metadata,
+    },
     spec: { containers: [{ name: 'sandbox' }] },
     status: rest.status ?? {
       phase: 'Running',
@@ -195,6 +199,12 @@ describe('what the status says', () => {
     expect(condition(atRest({ pods }), 'Ready')?.message).toBe(
       '0 of 2 sandboxes can be claimed; ImagePullBackOff: pod a (and 1 more): no such image',
     );
+  });
+
+  it('a pod without proof stands by and cannot be claimed', () => {
+    const observed = atRest({ pods: [aPod('a'), aPod('b', { metadata: { annotations: {} } })] });
+    expect(decide(observed, now).status).toMatchObject({ replicas: 2, ready: 1 });
+    expect(condition(observed, 'Progressing')).toMatchObject({ status: 'True', reason: 'Filling' });
   });
 
   it('a virtual machine pool is not served', () => {

@@ -1,3 +1,4 @@
+import { PROBE_DISABLED } from '../../crds/egress.ts';
 import { labelSelector, labelValue, standbyLabels } from '../../crds/labels.ts';
 import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolSpec } from '../../crds/sandbox-pool.ts';
@@ -15,6 +16,7 @@ export const ownedName = (pool: SandboxPool): string => labelValue(nameOf(pool))
 /** Keeps `spec.replicas` pods standing by: a claimed one no longer matches and is replaced. */
 export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deployment {
   const labels = standbyLabels(nameOf(pool));
+  const { enabled: probed } = pool.spec.egressProbe;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -25,17 +27,24 @@ export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deploym
       // During a roll-out as many stand by as before: the new one comes first.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       revisionHistoryLimit: 2,
+      ...(probed ? { minReadySeconds: PROOF_SECONDS } : {}),
       template: {
         metadata: {
           labels: { ...labels, ...COMMON_LABELS },
           // A pod carries its terms, so that a claim need not read the pool.
-          annotations: { [ANNOTATIONS.maxActive]: pool.spec.maxActive },
+          annotations: {
+            [ANNOTATIONS.maxActive]: pool.spec.maxActive,
+            ...(probed ? {} : { [ANNOTATIONS.egressProbe]: PROBE_DISABLED }),
+          },
         },
         spec: podSpec(settings),
       },
     },
   };
 }
+
+/** What a proof takes from Ready on: a roll-out removes an old pod when the new one can be claimed, not before. */
+const PROOF_SECONDS = 8;
 
 /** No traffic in either direction for every pod of the pool, standing by or claimed. */
 export function networkPolicyFor(pool: SandboxPool): NetworkPolicy {

@@ -10,6 +10,7 @@ import {
   type Pod,
 } from '../../kube/kinds.ts';
 import type { KubeClient, ObjectRef } from '../../kube/port.ts';
+import type { EgressReport } from './egress/condition.ts';
 import { ownedName } from './manifests.ts';
 
 export interface Observed {
@@ -18,6 +19,8 @@ export interface Observed {
   readonly networkPolicy: NetworkPolicy | undefined;
   /** Every pod of the pool, standing by or claimed, those that are going included. */
   readonly pods: readonly Pod[];
+  /** What the probe says; undefined while nothing is known, or where nobody probes. */
+  readonly egress?: EgressReport;
 }
 
 export interface ObserveOptions {
@@ -27,11 +30,13 @@ export interface ObserveOptions {
    * a deletion that the API server refuses when the pod has changed. Left out: listed every time.
    */
   readonly cachedPods?: (namespace: string) => readonly Pod[] | undefined;
+  /** Left out: nobody probes here. */
+  readonly egressReport?: (pool: SandboxPool) => EgressReport | undefined;
 }
 
 /** Undefined when there is no such pool. Throws KubeError. */
 export async function observe(
-  { kube, cachedPods }: ObserveOptions,
+  { kube, cachedPods, egressReport }: ObserveOptions,
   ref: ObjectRef,
 ): Promise<Observed | undefined> {
   const pool = await kube.get(SANDBOX_POOLS, ref);
@@ -47,5 +52,6 @@ export async function observe(
         .list(POD, { namespace, labelSelector: labelSelector({ [LABELS.pool]: label }) })
         .then(({ items }) => items),
   ]);
-  return { pool, deployment, networkPolicy, pods };
+  const egress = egressReport?.(pool);
+  return { pool, deployment, networkPolicy, pods, ...(egress === undefined ? {} : { egress }) };
 }

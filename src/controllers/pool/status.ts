@@ -1,8 +1,10 @@
+import { isEgressProven } from '../../crds/egress.ts';
 import { ANNOTATIONS, type Condition, LABELS } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolStatus } from '../../crds/sandbox-pool.ts';
 import { clip } from '../../crds/shapes.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { isUsable, type PodProblem, podProblem } from '../../kube/pod-state.ts';
+import { egressCondition } from './egress/condition.ts';
 import { standbySelector } from './manifests.ts';
 import type { Observed } from './observe.ts';
 
@@ -15,7 +17,7 @@ export interface Obstacle {
 /** The whole status, computed from what is seen; of the old one only the times of transitions are kept. Pure. */
 export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, now: Date): SandboxPoolStatus {
   const { pool } = observed;
-  const counts = count(observed.pods);
+  const counts = count(observed.pods, now);
   const facts = {
     pool,
     counts,
@@ -29,8 +31,8 @@ export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, n
     claimed: counts.claimed,
     lingering: counts.lingering,
     selector: standbySelector(pool),
-    conditions: [ready(facts), progressing(facts), egressBlocked(pool)].map((said) =>
-      withTime(said, pool, now),
+    conditions: [ready(facts), progressing(facts), egressCondition(pool, observed.egress, counts.proven)].map(
+      (said) => withTime(said, pool, now),
     ),
   };
 }
@@ -38,11 +40,13 @@ export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, n
 interface Counts {
   readonly standby: number;
   readonly ready: number;
+  /** Of those that stand by, usable or not. */
+  readonly proven: number;
   readonly claimed: number;
   readonly lingering: number;
 }
 
-function count(pods: readonly Pod[]): Counts {
+function count(pods: readonly Pod[], now: Date): Counts {
   const present = pods.filter(
     ({ metadata, status }) => metadata.deletionTimestamp === undefined && !hasEnded(status?.phase),
   );
@@ -53,7 +57,8 @@ function count(pods: readonly Pod[]): Counts {
   );
   return {
     standby: standby.length,
-    ready: standby.filter(isUsable).length,
+    ready: standby.filter((pod) => isUsable(pod) && isEgressProven(pod, now)).length,
+    proven: standby.filter((pod) => isEgressProven(pod, now)).length,
     claimed: active.length - lingering.length,
     lingering: lingering.length,
   };
@@ -130,23 +135,6 @@ function progressing({ pool, counts, problem, rolledOut }: Facts): Said {
     reason: rolledOut ? 'Filling' : 'RollingOut',
     message: `${counts.ready} of ${pool.spec.replicas} are ready`,
   };
-}
-
-function egressBlocked(pool: SandboxPool): Said {
-  const type = 'EgressBlocked';
-  return pool.spec.egressProbe.enabled
-    ? {
-        type,
-        status: 'Unknown',
-        reason: 'NotProbed',
-        message: 'A NetworkPolicy is in place; that it is enforced was not probed',
-      }
-    : {
-        type,
-        status: 'Unknown',
-        reason: 'ProbeDisabled',
-        message: 'spec.egressProbe.enabled is false: the cluster is trusted to enforce the NetworkPolicy',
-      };
 }
 
 function withTime(said: Said, pool: SandboxPool, now: Date): Condition {

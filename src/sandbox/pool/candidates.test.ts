@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { standbyLabels } from '../../crds/labels.ts';
-import { LABELS } from '../../crds/meta.ts';
+import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { claimable, preferred } from './candidates.ts';
 import { PODS } from './claimable.ts';
@@ -12,7 +12,11 @@ function aPod(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, uid: `uid-${name}`, labels: standbyLabels('warm'), ...rest.metadata },
+    metadata: {
+      ...{ name, uid: `uid-${name}`, labels: standbyLabels('warm') },
+      annotations: { [ANNOTATIONS.egressBlockedUntil]: '2026-01-01T00:05:00Z' },
+      ...rest.metadata,
+    },
     spec: { containers: [{ name: 'sandbox' }] },
     status: {
       phase: 'Running',
@@ -22,6 +26,7 @@ function aPod(
     },
   };
 }
+const now = new Date('2026-01-01T00:00:00Z');
 const names = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
 
 describe('BR-38: what may be claimed', () => {
@@ -30,10 +35,17 @@ describe('BR-38: what may be claimed', () => {
   const p3 = aPod('p3', { status: { phase: 'Pending' } });
   const p4 = aPod('p4');
   it('is the pod that runs, is ready and stays', () => {
-    expect(names(claimable(PODS, [p1, p2, p3, p4], 'warm'))).toEqual(['p4']);
+    expect(names(claimable(PODS, [p1, p2, p3, p4], 'warm', now))).toEqual(['p4']);
   });
   it('is nothing when none does', () => {
-    expect(claimable(PODS, [p1, p2, p3], 'warm')).toEqual([]);
+    expect(claimable(PODS, [p1, p2, p3], 'warm', now)).toEqual([]);
+  });
+  it('is no pod whose network was not shown to be shut, or whose proof is too old', () => {
+    const unproven = aPod('p', { metadata: { annotations: {} } });
+    const old = aPod('p', {
+      metadata: { annotations: { [ANNOTATIONS.egressBlockedUntil]: '2025-12-31T23:59:59Z' } },
+    });
+    expect(claimable(PODS, [unproven, old], 'warm', now)).toEqual([]);
   });
   it.each([
     ['of another pool', { [LABELS.pool]: 'cold', [LABELS.role]: 'standby' }],
@@ -41,7 +53,7 @@ describe('BR-38: what may be claimed', () => {
     ['that stands by but names a run', { ...standbyLabels('warm'), [LABELS.run]: 'x' }],
     ['without labels', {}],
   ])('is no pod %s', (_name, labels) => {
-    expect(claimable(PODS, [aPod('p', { metadata: { labels } })], 'warm')).toEqual([]);
+    expect(claimable(PODS, [aPod('p', { metadata: { labels } })], 'warm', now)).toEqual([]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { isEgressProven } from '../../crds/egress.ts';
 import { standbyLabels } from '../../crds/labels.ts';
 import { type KubeObject, LABELS } from '../../crds/meta.ts';
 import type { Claimable } from './claimable.ts';
@@ -6,15 +7,19 @@ export function isStandby({ metadata }: KubeObject, pool: string): boolean {
   return Object.entries(standbyLabels(pool)).every(([name, value]) => metadata.labels?.[name] === value);
 }
 
-/** Objects that may be claimed: standing by, usable, and carrying no run. */
+/** Objects that may be claimed: standing by, usable, proven to reach no network, and carrying no run. */
 export function claimable<T extends KubeObject>(
   { isUsable }: Claimable<T>,
   objects: readonly T[],
   pool: string,
+  now: Date,
 ): readonly T[] {
   return objects.filter(
     (object) =>
-      isStandby(object, pool) && isUsable(object) && object.metadata.labels?.[LABELS.run] === undefined,
+      isStandby(object, pool) &&
+      isUsable(object) &&
+      isEgressProven(object, now) &&
+      object.metadata.labels?.[LABELS.run] === undefined,
   );
 }
 

@@ -1,4 +1,5 @@
 import { parseDuration } from '../../crds/duration.ts';
+import { isEgressProven } from '../../crds/egress.ts';
 import type { KubeObject } from '../../crds/meta.ts';
 import type { SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { ClaimResult } from '../port.ts';
@@ -60,9 +61,20 @@ export function refuse<T extends KubeObject>(
       message: `SandboxPool ${where} is scaled to 0 replicas; place ${wait.ahead + 1} in line`,
     };
   }
+  const open = pool.status?.conditions?.find(({ type }) => type === 'EgressBlocked');
+  if (open?.status === 'False') {
+    return {
+      kind: 'Waiting',
+      message: `SandboxPool ${where} hands nothing out: ${open.message}; place ${wait.ahead + 1} in line`,
+    };
+  }
+  const unproven = standby.filter(
+    (object) => what.isUsable(object) && !isEgressProven(object, limits.now),
+  ).length;
+  const because = unproven === 0 ? '' : ` (${unproven} stand by whose isolation is not proven yet)`;
   return {
     kind: 'Waiting',
-    message: `No sandbox of SandboxPool ${where} is free; place ${wait.ahead + 1} in line`,
+    message: `No sandbox of SandboxPool ${where} is free${because}; place ${wait.ahead + 1} in line`,
   };
 }
 

@@ -54,9 +54,9 @@ export function poolSupply<T extends KubeObject>(options: {
 
   return {
     async free(ref, fresh) {
-      const known = fresh ? [] : claimable(what, cached?.(ref.namespace) ?? [], ref.name);
+      const known = fresh ? [] : claimable(what, cached?.(ref.namespace) ?? [], ref.name, clock.now());
       if (known.length > 0) return known;
-      return claimable(what, await (fresh ? listStandby(ref) : standby(ref)), ref.name);
+      return claimable(what, await (fresh ? listStandby(ref) : standby(ref)), ref.name, clock.now());
     },
     standby,
     pool,

@@ -1,0 +1,49 @@
+import { ANNOTATIONS, type KubeObject, LABELS, type ResourceKind } from '../../../crds/meta.ts';
+import { POD, type Pod } from '../../../kube/kinds.ts';
+import { isUsable } from '../../../kube/pod-state.ts';
+
+/** A sandbox of a pool as the probe sees it, whatever kind it is of. */
+export interface Probeable {
+  readonly kind: ResourceKind;
+  readonly object: KubeObject;
+  /** Its own. */
+  readonly addresses: readonly string[];
+  /** Of the node that it runs on. */
+  readonly nodeAddresses: readonly string[];
+  /** Commands can be run in it. */
+  readonly usable: boolean;
+}
+
+export const probeablePod = (pod: Pod): Probeable => ({
+  kind: POD,
+  object: pod,
+  addresses: listed(pod.status?.podIPs, pod.status?.podIP),
+  nodeAddresses: listed(pod.status?.hostIPs, pod.status?.hostIP),
+  usable: isUsable(pod),
+});
+
+/**
+ * No run's commands have been in it: what it answers is its image's word. A sandbox that was made for one run, and
+ * belongs to it from its beginning, is handed over after its proof only, so it counts until then.
+ */
+export function isUntouched({ metadata: { labels, annotations } }: KubeObject): boolean {
+  return labels?.[LABELS.role] === 'standby' || annotations?.[ANNOTATIONS.egressProbe] === AWAITED;
+}
+
+/** Value of ANNOTATIONS.egressProbe on a claimed sandbox that waits for its proof. */
+export const AWAITED = 'awaited';
+
+export const uidOf = ({ object }: Probeable): string => object.metadata.uid ?? '';
+
+export const refOf = ({ object: { metadata } }: Probeable) => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});
+
+function listed(
+  all: readonly { readonly ip?: string }[] | undefined,
+  one: string | undefined,
+): readonly string[] {
+  const found = (all ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
+  return found.length > 0 || one === undefined ? found : [one];
+}
