@@ -68,7 +68,9 @@ export interface PodStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly podIP?: string;
+  readonly podIPs?: readonly { readonly ip?: string }[];
   readonly hostIP?: string;
+  readonly hostIPs?: readonly { readonly ip?: string }[];
   readonly startTime?: string;
   readonly conditions?: readonly PodCondition[];
   readonly containerStatuses?: readonly ContainerStatus[];
@@ -113,6 +115,7 @@ export interface Deployment extends KubeObject {
     readonly selector: LabelSelector;
     readonly template: PodTemplate;
     readonly strategy?: Readonly<Record<string, unknown>>;
+    readonly minReadySeconds?: number;
     readonly revisionHistoryLimit?: number;
   };
   readonly status?: {
