@@ -1,7 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { delimiter, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { Cluster } from '../../hack/cluster/cluster.ts';
+import { run } from '../../hack/cluster/run.ts';
 import type { NetworkPolicy, Pod } from '../../src/kube/kinds.ts';
 import { aCliWorld, type CliWorld, PROJECT, type Running } from '../cli/world.ts';
 import { createNamespace, deleteNamespace, sharedCluster } from '../cluster/shared.ts';
@@ -89,6 +92,18 @@ describe('hummingbird run --sandbox k8s', () => {
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/in the pod as [1-9]/);
     await gone();
+  });
+
+  it('is kubectl hummingbird run for a kubectl that finds it in its PATH', async () => {
+    const bin = world.path('bin');
+    await mkdir(bin);
+    await symlink(fileURLToPath(new URL('../../src/main.ts', import.meta.url)), `${bin}/kubectl-hummingbird`);
+    const PATH = [bin, dirname(process.execPath), process.env['PATH']].join(delimiter);
+    const asked = [cluster.kubectlPath, 'hummingbird', 'run', '--help'];
+    expect(await run(asked, { env: { PATH } })).toMatch(/^Usage: kubectl hummingbird run \[options\]\n/);
+    expect(await run([cluster.kubectlPath, 'plugin', 'list'], { env: { PATH } })).toContain(
+      `${bin}/kubectl-hummingbird`,
+    );
   });
 
   it('after Ctrl-C has saved what is known, and deleted the pod', async () => {
