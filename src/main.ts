@@ -27,11 +27,6 @@ program
     'SQS queue with GitLab webhooks; without it only applied AgentRuns are worked on',
     queueUrl,
   )
-  .option(
-    '--fifo-queue-url <url>',
-    'SQS FIFO queue between router and workers, which keeps the order of a discussion; without it workers read --queue-url',
-    fifoQueueUrl,
-  )
   .option('--queue-endpoint <url>', 'another SQS endpoint than AWS (an emulator, a VPC endpoint)', url)
   .option('--bucket <name>', 'S3 bucket for checkpoints and sessions')
   .option('--bucket-endpoint <url>', 'another S3 endpoint than AWS', url)
@@ -49,7 +44,6 @@ program
     "first word of the comment that marks the operator's notes",
     'hummingbird-session',
   )
-  .option('--command-prefix <word>', 'word that begins a command in a note', word, '/hummingbird')
   .option('--log-level <level>', 'trace, debug, info, warn, error', 'info')
   .action(async (flags: OperatorFlags) => {
     const stop = new AbortController();
@@ -68,7 +62,6 @@ interface OperatorFlags {
   readonly sandboxNamespace: string;
   readonly gitlabUrl: string;
   readonly queueUrl?: string;
-  readonly fifoQueueUrl?: string;
   readonly queueEndpoint?: string;
   readonly bucket?: string;
   readonly bucketEndpoint?: string;
@@ -78,11 +71,11 @@ interface OperatorFlags {
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly markerPrefix: string;
-  readonly commandPrefix: string;
   readonly logLevel: string;
 }
 
 function operatorSettings(flags: OperatorFlags): OperatorSettings {
+  const { region, queueUrl } = flags;
   return {
     kubeconfig: flags.kubeconfig,
     context: flags.context,
@@ -91,31 +84,13 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     replicaId: flags.replicaId,
     gitlabUrl: flags.gitlabUrl,
     markerPrefix: flags.markerPrefix,
-    commandPrefix: flags.commandPrefix,
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
     logLevel: flags.logLevel,
-    queue: queueOf(flags),
+    queue: queueUrl === undefined ? undefined : { url: queueUrl, endpoint: flags.queueEndpoint, region },
     store: storeOf(flags),
     secrets: readOperatorSecrets(env),
   };
-}
-
-function queueOf({
-  queueUrl: address,
-  fifoQueueUrl: fifoUrl,
-  queueEndpoint: endpoint,
-  region,
-}: OperatorFlags): OperatorSettings['queue'] {
-  if (address === undefined && fifoUrl !== undefined)
-    throw new SettingsError(
-      '--fifo-queue-url without --queue-url: name the standard queue that SNS feeds as well',
-    );
-  if (address !== undefined && address === fifoUrl)
-    throw new SettingsError(
-      '--fifo-queue-url and --queue-url name one queue: leave --fifo-queue-url out to work with one',
-    );
-  return address === undefined ? undefined : { url: address, fifoUrl, endpoint, region };
 }
 
 interface StoreFlags {
@@ -144,17 +119,6 @@ function url(text: string): string {
 function queueUrl(text: string): string {
   if (!/^https?:\/\/[^/]+\/.+/.test(text))
     throw new InvalidArgumentError('it must be the address of a queue, as SQS gives it');
-  return text;
-}
-
-function fifoQueueUrl(text: string): string {
-  if (!queueUrl(text).endsWith('.fifo'))
-    throw new InvalidArgumentError('it must be the address of a FIFO queue, whose name ends in .fifo');
-  return text;
-}
-
-function word(text: string): string {
-  if (!/^\S{2,64}$/.test(text)) throw new InvalidArgumentError('it must be one word of 2 to 64 characters');
   return text;
 }
 
