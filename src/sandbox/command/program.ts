@@ -12,11 +12,14 @@ export interface Program {
 }
 
 export interface ProgramStreams {
-  readonly stdin?: AsyncIterable<Uint8Array>;
+  /** `open`: nothing comes, and no end either before this process ends. Left out: nothing. */
+  readonly stdin?: AsyncIterable<Uint8Array> | 'open';
   readonly stdout?: ByteSink;
   readonly stderr?: ByteSink;
   /** Kills the program; it says nothing of what runs in the sandbox. */
   readonly signal?: AbortSignal;
+  /** Called when the program has ended, while its source may still be waited for. */
+  onEnd?(): void;
 }
 
 /** Exit code; undefined when the program was killed. */
@@ -28,7 +31,7 @@ export type ProgramExit = number | undefined;
  */
 export async function runProgram(
   { name, args, env }: Program,
-  { stdin, stdout, stderr, signal }: ProgramStreams = {},
+  { stdin, stdout, stderr, signal, onEnd }: ProgramStreams = {},
 ): Promise<ProgramExit> {
   const child = spawn(name, args, {
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
@@ -39,7 +42,10 @@ export async function runProgram(
   const kill = () => void child.kill('SIGKILL');
   const closed = new Promise<ProgramExit>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => resolve(code ?? undefined));
+    child.once('close', (code) => {
+      resolve(code ?? undefined);
+      onEnd?.();
+    });
   });
   signal?.addEventListener('abort', kill, { once: true });
   if (signal?.aborted) kill();
@@ -47,7 +53,7 @@ export async function runProgram(
     const work = [
       drain(child.stdout, stdout),
       drain(child.stderr, stderr),
-      ...(stdin === undefined || child.stdin === null ? [] : [feed(child.stdin, stdin)]),
+      ...(stdin === undefined || stdin === 'open' || child.stdin === null ? [] : [feed(child.stdin, stdin)]),
     ];
     const [code] = await Promise.all([closed, ...work]);
     return code;
