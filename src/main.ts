@@ -27,6 +27,11 @@ program
     'SQS queue with GitLab webhooks; without it only applied AgentRuns are worked on',
     queueUrl,
   )
+  .option(
+    '--fifo-queue-url <url>',
+    'SQS FIFO queue between router and workers, which keeps the order of a discussion; without it workers read --queue-url',
+    fifoQueueUrl,
+  )
   .option('--queue-endpoint <url>', 'another SQS endpoint than AWS (an emulator, a VPC endpoint)', url)
   .option('--bucket <name>', 'S3 bucket for checkpoints and sessions')
   .option('--bucket-endpoint <url>', 'another S3 endpoint than AWS', url)
@@ -62,6 +67,7 @@ interface OperatorFlags {
   readonly sandboxNamespace: string;
   readonly gitlabUrl: string;
   readonly queueUrl?: string;
+  readonly fifoQueueUrl?: string;
   readonly queueEndpoint?: string;
   readonly bucket?: string;
   readonly bucketEndpoint?: string;
@@ -75,7 +81,6 @@ interface OperatorFlags {
 }
 
 function operatorSettings(flags: OperatorFlags): OperatorSettings {
-  const { region, queueUrl } = flags;
   return {
     kubeconfig: flags.kubeconfig,
     context: flags.context,
@@ -87,10 +92,27 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
     logLevel: flags.logLevel,
-    queue: queueUrl === undefined ? undefined : { url: queueUrl, endpoint: flags.queueEndpoint, region },
+    queue: queueOf(flags),
     store: storeOf(flags),
     secrets: readOperatorSecrets(env),
   };
+}
+
+function queueOf({
+  queueUrl: address,
+  fifoQueueUrl: fifoUrl,
+  queueEndpoint: endpoint,
+  region,
+}: OperatorFlags): OperatorSettings['queue'] {
+  if (address === undefined && fifoUrl !== undefined)
+    throw new SettingsError(
+      '--fifo-queue-url without --queue-url: name the standard queue that SNS feeds as well',
+    );
+  if (address !== undefined && address === fifoUrl)
+    throw new SettingsError(
+      '--fifo-queue-url and --queue-url name one queue: leave --fifo-queue-url out to work with one',
+    );
+  return address === undefined ? undefined : { url: address, fifoUrl, endpoint, region };
 }
 
 interface StoreFlags {
@@ -119,6 +141,12 @@ function url(text: string): string {
 function queueUrl(text: string): string {
   if (!/^https?:\/\/[^/]+\/.+/.test(text))
     throw new InvalidArgumentError('it must be the address of a queue, as SQS gives it');
+  return text;
+}
+
+function fifoQueueUrl(text: string): string {
+  if (!queueUrl(text).endsWith('.fifo'))
+    throw new InvalidArgumentError('it must be the address of a FIFO queue, whose name ends in .fifo');
   return text;
 }
 

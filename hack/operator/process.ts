@@ -12,7 +12,7 @@ export interface OperatorProcessOptions {
   readonly secrets: { readonly orchestratorToken: string; readonly markerKeys: string };
   readonly logFile: string;
   readonly replicaId?: string;
-  readonly queue?: { readonly url: string; readonly endpoint: string };
+  readonly queue?: { readonly url: string; readonly fifoUrl?: string; readonly endpoint: string };
   readonly store: { readonly bucket: string; readonly endpoint: string } | { readonly folder: string };
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -101,6 +101,7 @@ function flags(options: OperatorProcessOptions, healthPort: number): string[] {
     `--replica-id=${options.replicaId ?? 'operator-0'}`,
     `--health-port=${healthPort}`,
     ...(queue === undefined ? [] : [`--queue-url=${queue.url}`, `--queue-endpoint=${queue.endpoint}`]),
+    ...(queue?.fifoUrl === undefined ? [] : [`--fifo-queue-url=${queue.fifoUrl}`]),
     ...('folder' in store
       ? [`--store-dir=${store.folder}`]
       : [`--bucket=${store.bucket}`, `--bucket-endpoint=${store.endpoint}`]),

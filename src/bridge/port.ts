@@ -1,28 +1,63 @@
+/** A message attribute as SQS has it, to be sent on as it came. */
+export interface NativeAttribute {
+  /** `String`, `Number`, `Binary`, or one of them with a suffix. */
+  readonly type: string;
+  readonly value: string | Uint8Array;
+}
+
 export interface QueueMessage {
   readonly id: string;
   readonly receipt: string;
   readonly body: string;
   readonly receiveCount: number;
+  /** Of a FIFO queue: messages of one group come one after the other. */
   readonly groupId?: string;
-  /** Native SQS attributes (raw delivery). */
+  /** Native SQS attributes (raw delivery), those that are text. */
   readonly attributes: Readonly<Record<string, string>>;
+  /** All native attributes; left out when there are none. */
+  readonly native?: Readonly<Record<string, NativeAttribute>>;
 }
 
-export interface Queue {
+/** Where messages come from. */
+export interface Inbox {
   /** Long poll; an empty list after the wait. Rejects with the signal's reason when aborted. */
   receive(options: {
+    /** 1 to 10. */
     readonly max: number;
     readonly waitSeconds: number;
+    /** How long nobody else sees them; the queue's own setting when left out. */
+    readonly visibilitySeconds?: number;
     readonly signal: AbortSignal;
   }): Promise<readonly QueueMessage[]>;
   delete(message: QueueMessage): Promise<void>;
+  /** At most 10, in one request. Rejects with how many are still there, and why. */
+  deleteAll(messages: readonly QueueMessage[]): Promise<void>;
   /** 0 hands it back at once. */
   changeVisibility(message: QueueMessage, seconds: number): Promise<void>;
-  send(
-    body: string,
-    options?: { readonly groupId?: string; readonly deduplicationId?: string },
-  ): Promise<void>;
 }
+
+export interface OutgoingMessage {
+  readonly body: string;
+  readonly native?: Readonly<Record<string, NativeAttribute>>;
+  readonly groupId?: string;
+  /** Sent twice within five minutes, it is there once. */
+  readonly deduplicationId?: string;
+}
+
+export type SendOutcome =
+  | { readonly kind: 'Sent' }
+  /** The message itself is refused, and will be again. */
+  | { readonly kind: 'TooLarge' | 'Refused'; readonly message: string }
+  /** The queue could not be reached, or will take it later. It may have taken it. */
+  | { readonly kind: 'Failed'; readonly message: string };
+
+/** Where messages go. */
+export interface Outbox {
+  /** Sends at most 10 in this order; an outcome for each, in the same order. Never rejects. */
+  send(messages: readonly OutgoingMessage[], signal?: AbortSignal): Promise<readonly SendOutcome[]>;
+}
+
+export interface Queue extends Inbox, Outbox {}
 
 export type Handled =
   /** A run exists or a skip is recorded, for every workflow concerned: the message may go. */

@@ -23,6 +23,7 @@ function parts(operator: Partial<Pick<Operator, 'start' | 'stop'>> = {}) {
       stop: says('stop'),
       ...operator,
     }),
+    checks: [],
     loops: [
       {
         name: 'bridge',

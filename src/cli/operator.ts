@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { HummingbirdOperator } from '../kube/operator.ts';
 import type { EventRecorder } from '../kube/port.ts';
-import { type HealthServer, serveHealth } from './health.ts';
+import { type HealthServer, type Readiness, serveHealth } from './health.ts';
 
 /** A watch that the API server has not answered for so long makes the replica unready. */
 const STALE_AFTER_MS = 60_000;
@@ -20,6 +20,8 @@ export interface OperatorParts {
   readonly operator: HummingbirdOperator;
   /** Loops beside the controllers: the bridge, what the leader does. Each ends when its signal is aborted, and never rejects. */
   readonly loops: readonly { readonly name: string; run(signal: AbortSignal): Promise<void> }[];
+  /** What else must be well for the replica to be ready. */
+  readonly checks: readonly Readiness[];
   /** Ends this process's agent loops, and no other begins; their runs go on elsewhere from their checkpoints. */
   stopAgents(): Promise<void>;
   /** Aborted when this replica has lost its Lease: it must not act any more. */
@@ -90,6 +92,7 @@ export async function runOperator(
         { name: 'caches', problem: () => (operator.hasSynced ? undefined : 'not synced yet') },
         { name: 'api-server', problem: () => staleness(operator.stalenessMs()) },
         { name: 'lease', problem: () => (leaseLost.aborted ? 'lost' : undefined) },
+        ...parts.checks,
       ],
     });
     log.info({ port: health.port }, 'health, readiness and metrics are served');

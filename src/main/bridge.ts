@@ -2,6 +2,10 @@ import type { Registry } from 'prom-client';
 import { type HandleDependencies, handleMessage } from '../bridge/handle.ts';
 import { bridgeMetrics } from '../bridge/metrics.ts';
 import { trackOutage } from '../bridge/outage.ts';
+import type { Outbox } from '../bridge/port.ts';
+import { queueHealth } from '../bridge/queue/health.ts';
+import { queueMetrics } from '../bridge/queue/metrics.ts';
+import { runRouter } from '../bridge/queue/router.ts';
 import { sqsQueue } from '../bridge/queue/sqs.ts';
 import { runWorker } from '../bridge/queue/worker.ts';
 import type { OperatorParts } from '../cli/operator.ts';
@@ -16,36 +20,56 @@ export interface BridgeParts extends Omit<HandleDependencies, 'metrics' | 'clock
   readonly registry: Registry;
 }
 
-/** What reads the queue; `close` ends its connections. */
+/** What reads the queues; `close` ends their connections. */
 export interface JoinedBridge {
   readonly loops: OperatorParts['loops'];
+  /** Runs on one replica at a time, since two would not keep the order of a discussion. */
+  readonly leaderLoops: OperatorParts['loops'];
+  readonly checks: OperatorParts['checks'];
   close(): void;
 }
 
-/** Joins the queue to what is done with its messages. Nothing is received before the loops run. */
+/** Joins the queues to what is done with their messages. Nothing is received before the loops run. */
 export function joinBridge({ settings, namespace, registry, ...parts }: BridgeParts): JoinedBridge {
-  if (settings === undefined) return { loops: [], close: () => undefined };
-  const { url, region, endpoint } = settings;
-  const queue = sqsQueue({ queueUrl: url, region, ...(endpoint === undefined ? {} : { endpoint }) });
-  const dependencies = {
-    ...parts,
-    clock: systemClock,
-    random: Math.random,
-    metrics: bridgeMetrics(registry),
-  };
+  if (settings === undefined) return { loops: [], leaderLoops: [], checks: [], close: () => undefined };
+  const { url, fifoUrl, region, endpoint } = settings;
+  const open = (queueUrl: string) =>
+    sqsQueue({ queueUrl, region, ...(endpoint === undefined ? {} : { endpoint }) });
+  const first = open(url);
+  const fifo = fifoUrl === undefined ? undefined : open(fifoUrl);
+  const metrics = { ...bridgeMetrics(registry), ...queueMetrics(registry) };
+  const dependencies = { ...parts, clock: systemClock, random: Math.random, metrics };
+  const health = { worker: queueHealth(systemClock), router: queueHealth(systemClock) };
   const worker = {
     name: 'bridge',
     run: (signal: AbortSignal) =>
       runWorker(
         {
           ...dependencies,
-          queue,
+          queue: fifo ?? first,
           handle: (message, limit) => handleMessage(dependencies, message, limit),
           outage: trackOutage({ ...dependencies, namespace }),
           ready: () => parts.workflows() !== undefined,
+          health: health.worker,
         },
         signal,
       ),
   };
-  return { loops: [worker], close: () => queue.close() };
+  const router = (to: Outbox) => ({
+    name: 'router',
+    run: (signal: AbortSignal) =>
+      runRouter({ ...dependencies, ingress: first, fifo: to, health: health.router }, signal),
+  });
+  return {
+    loops: [worker],
+    leaderLoops: fifo === undefined ? [] : [router(fifo)],
+    checks: [
+      { name: 'queue', problem: () => health.worker.problem() },
+      ...(fifo === undefined ? [] : [{ name: 'router', problem: () => health.router.problem() }]),
+    ],
+    close() {
+      first.close();
+      fifo?.close();
+    },
+  };
 }

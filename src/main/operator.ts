@@ -126,6 +126,15 @@ export async function joinOperator(
       store,
     },
   });
+  const bridge = joinBridge({
+    settings: settings.queue,
+    kube,
+    events,
+    namespace,
+    workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
+    registry,
+    logger: log,
+  });
   const leader = leaderLoop({
     kube,
     events,
@@ -143,16 +152,7 @@ export async function joinOperator(
     pods,
     deployments: operator.informer(DEPLOYMENT, { namespace: sandboxNamespace }),
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
-  });
-
-  const bridge = joinBridge({
-    settings: settings.queue,
-    kube,
-    events,
-    namespace,
-    workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
-    registry,
-    logger: log,
+    beside: bridge.leaderLoops,
   });
   return {
     log,
@@ -161,6 +161,7 @@ export async function joinOperator(
     events,
     operator,
     loops: [...bridge.loops, leader],
+    checks: bridge.checks,
     stopAgents: () => agents.stopAgents(),
     leaseLost: lease.lost,
     async close() {

@@ -15,7 +15,13 @@ export interface OperatorSettings {
   readonly healthPort: number;
   readonly logLevel: string;
   readonly queue:
-    | { readonly url: string; readonly endpoint: string | undefined; readonly region: string }
+    | {
+        readonly url: string;
+        /** The router moves what comes in at `url` there, and workers read that; undefined: they read `url`. */
+        readonly fifoUrl: string | undefined;
+        readonly endpoint: string | undefined;
+        readonly region: string;
+      }
     | undefined;
   readonly store:
     | {

@@ -5,6 +5,8 @@ import { type HandleDependencies, handleMessage } from '../../src/bridge/handle.
 import { bridgeMetrics } from '../../src/bridge/metrics.ts';
 import { trackOutage } from '../../src/bridge/outage.ts';
 import type { Queue } from '../../src/bridge/port.ts';
+import { queueHealth } from '../../src/bridge/queue/health.ts';
+import { queueMetrics } from '../../src/bridge/queue/metrics.ts';
 import { sqsQueue } from '../../src/bridge/queue/sqs.ts';
 import { runWorker, type WorkerDependencies } from '../../src/bridge/queue/worker.ts';
 import { AGENT_RUNS, type AgentRun } from '../../src/crds/agent-run.ts';
@@ -108,7 +110,8 @@ export function aWorker(
     kube: world.kube,
     events: world.events,
     workflows: () => world.workflows.list(),
-    metrics: bridgeMetrics(registry),
+    metrics: { ...bridgeMetrics(registry), ...queueMetrics(registry) },
+    health: queueHealth(systemClock),
     logger: silentLogger,
     clock: systemClock,
     random: Math.random,

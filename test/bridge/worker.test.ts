@@ -19,6 +19,8 @@ afterAll(() => world?.close());
 
 const ATTRIBUTES = { source: 'gitlab', event_type: 'pipeline' };
 const packed = (payload: unknown) => encodeEnvelope({ source: 'gitlab', eventType: 'pipeline', payload });
+/** For what is handed out again: two seconds instead of thirty. */
+const SOON_AGAIN = { visibilitySeconds: 2 };
 const settled = (queue: TestQueue) => until('the queue is empty', () => queue.left() === 0);
 
 describe('the bridge', () => {
@@ -55,13 +57,16 @@ describe('the bridge', () => {
     const worker = aWorker(
       world,
       watched(events.queue, (message) => message.body === 'hello' && seen.push(message.receiveCount)),
+      SOON_AGAIN,
     );
     await until('nine runs', async () => (await world.runsOf(name)).length === 9);
     await until('the poison is dead', () => events.dead().length === 1);
     expect(events.dead()).toEqual(['hello']);
     expect(seen).toEqual([1, 2, 3]);
     expect(await worker.count('messages', 'undecodable')).toBe(3);
-    expect(await worker.count('messages', 'handled')).toBe(9);
+    // A machine that stands still for longer than the visibility hands one out twice; there is one run all the same.
+    expect(await worker.count('messages', 'handled')).toBeGreaterThanOrEqual(9);
+    expect(await worker.count('runs', 'created')).toBe(9);
 
     await events.send(await packed(aPipelineEvent({ project, pipelineId: 11 })));
     await until('it goes on working', async () => (await world.runsOf(name)).length === 10);
@@ -117,11 +122,11 @@ describe('the bridge', () => {
     const events = world.aQueue();
     await events.send(await packed(aPipelineEvent({ project })));
     const dying: Queue = { ...events.queue, delete: () => Promise.reject(new Error('the process is gone')) };
-    const first = aWorker(world, dying);
+    const first = aWorker(world, dying, SOON_AGAIN);
     await until('the run is there', async () => (await world.runsOf(name)).length === 1);
     await first.stop();
     expect(events.left()).toBe(1);
-    const second = aWorker(world, events.queue);
+    const second = aWorker(world, events.queue, SOON_AGAIN);
     await settled(events);
     await second.stop();
     expect((await world.runsOf(name)).length).toBe(1);
@@ -133,7 +138,7 @@ describe('the bridge', () => {
     const events = world.aQueue({ maxReceiveCount: 2 });
     await events.send(await packed(aPipelineEvent({ project, pipelineId: 1, iid: 3_000_000_000 })));
     await events.send(await packed(aPipelineEvent({ project, pipelineId: 2 })));
-    const worker = aWorker(world, events.queue);
+    const worker = aWorker(world, events.queue, SOON_AGAIN);
     await until('it is dead', () => events.dead().length === 1 && events.left() === 0);
     await worker.stop();
     expect((await world.runsOf(name)).map(({ spec }) => spec.trigger.eventId)).toEqual(['2']);
@@ -170,10 +175,10 @@ describe('while something is not there', () => {
     const worker = aWorker(
       world,
       watched(events.queue, ({ id }) => received.push(id)),
-      { kube: delegating(() => current) },
+      { kube: delegating(() => current), ...SOON_AGAIN },
     );
     await until('all have failed', async () => (await worker.count('messages', 'failed')) === 3);
-    // Four times the visibility timeout: without the pause they would be received again and again, and die.
+    // Twice the visibility timeout: without the pause they would be received again and again, and die.
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     expect(received.length).toBeLessThanOrEqual(4);
     expect(events.dead()).toEqual([]);
@@ -253,7 +258,12 @@ describe('at shutdown', () => {
     await events.send(await packed(aPipelineEvent({ project })));
     const silent = await silence();
     // The emulator lets an abandoned poll live on until its wait is over: shorter than the grace.
-    const worker = aWorker(world, events.queue, { kube: silent.kube, graceMs: 2_000, waitSeconds: 1 });
+    const worker = aWorker(world, events.queue, {
+      kube: silent.kube,
+      graceMs: 2_000,
+      waitSeconds: 1,
+      visibilitySeconds: 600,
+    });
     await until('the call hangs', () => silent.connections() > 0);
     await worker.stop();
     expect(await worker.count('messages', 'returned')).toBe(1);
@@ -276,7 +286,7 @@ describe('the queue', () => {
 
   it('hands back with a visibility of 0 and counts the receives', async () => {
     const events = world.aQueue({ visibilitySeconds: 600 });
-    await events.queue.send('one');
+    await events.queue.send([{ body: 'one' }]);
     const receive = () =>
       events.queue.receive({ max: 10, waitSeconds: 1, signal: AbortSignal.timeout(10_000) });
     const [first] = await receive();

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeEnvelope, encodeEnvelope, MAX_DECODED_BYTES } from './envelope.ts';
+import { decodeEnvelope, encodeEnvelope, MAX_DECODED_BYTES, openEnvelope } from './envelope.ts';
 
 const payload = { object_kind: 'pipeline', text: 'é\u2028 🐦' };
 const event = { source: 'gitlab', eventType: 'pipeline', payload };
@@ -101,6 +101,17 @@ describe('what cannot be read', () => {
     });
   });
 
+  it('a megabyte of blanks before what is not base64 takes no time', async () => {
+    const message = sns(`${' '.repeat(1024 * 1024)}%`, gzipped);
+    const before = performance.now();
+    expect(await decodeEnvelope(message)).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/not base64/),
+    });
+    // Quadratic matching would take half an hour.
+    expect(performance.now() - before).toBeLessThan(30_000);
+  });
+
   it('an oversized body is not even parsed', async () => {
     const message = raw(`"${'x'.repeat(MAX_DECODED_BYTES)}"`);
     expect(await decodeEnvelope(message)).toMatchObject({
@@ -128,5 +139,21 @@ describe('encodeEnvelope', () => {
         expect(await decodeEnvelope({ body, attributes: {} })).toEqual({ ok: true, event: sent });
       }),
     );
+  });
+});
+
+describe('openEnvelope', () => {
+  it.each([
+    ['an SNS envelope', sns('not even base64', gzipped)],
+    ['raw delivery', raw('not even base64', { content_encoding: 'gzip+base64' })],
+  ])('says what %s holds without unpacking it', (_name, message) => {
+    expect(openEnvelope(message)).toMatchObject({ ok: true, source: 'gitlab', eventType: 'pipeline' });
+  });
+
+  it('BR-15: a raw body that is neither packed nor JSON cannot be opened', () => {
+    expect(openEnvelope(raw('hello'))).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^body: not JSON/),
+    });
   });
 });

@@ -1,12 +1,13 @@
 import {
   ChangeMessageVisibilityCommand,
+  DeleteMessageBatchCommand,
   DeleteMessageCommand,
   type Message,
   ReceiveMessageCommand,
-  SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
-import type { Queue, QueueMessage } from '../port.ts';
+import type { NativeAttribute, Queue, QueueMessage } from '../port.ts';
+import { sendInOrder } from './sqs-send.ts';
 
 export interface SqsOptions {
   readonly queueUrl: string;
@@ -31,12 +32,13 @@ export function sqsQueue(options: SqsOptions): Queue & { close(): void } {
     },
   });
   return {
-    async receive({ max, waitSeconds, signal }) {
+    async receive({ max, waitSeconds, visibilitySeconds, signal }) {
       signal.throwIfAborted();
       const command = new ReceiveMessageCommand({
         QueueUrl: queueUrl,
         MaxNumberOfMessages: Math.max(1, Math.min(max, MAX_BATCH)),
         WaitTimeSeconds: Math.min(waitSeconds, MAX_WAIT_SECONDS),
+        ...(visibilitySeconds === undefined ? {} : { VisibilityTimeout: visibilitySeconds }),
         MessageAttributeNames: ['All'],
         MessageSystemAttributeNames: ['ApproximateReceiveCount', 'MessageGroupId'],
       });
@@ -52,6 +54,18 @@ export function sqsQueue(options: SqsOptions): Queue & { close(): void } {
     async delete(message) {
       await client.send(new DeleteMessageCommand({ QueueUrl: queueUrl, ReceiptHandle: message.receipt }));
     },
+    async deleteAll(messages) {
+      const Entries = messages.map(({ receipt }, at) => ({ Id: String(at), ReceiptHandle: receipt }));
+      if (Entries.length === 0) return;
+      const { Failed = [] } = await client.send(
+        new DeleteMessageBatchCommand({ QueueUrl: queueUrl, Entries }),
+      );
+      const [first] = Failed;
+      if (first)
+        throw new Error(
+          `${Failed.length} of ${Entries.length} not deleted: ${first.Code} ${first.Message ?? ''}`,
+        );
+    },
     async changeVisibility(message, seconds) {
       const VisibilityTimeout = Math.max(0, Math.round(seconds));
       await client.send(
@@ -62,16 +76,7 @@ export function sqsQueue(options: SqsOptions): Queue & { close(): void } {
         }),
       );
     },
-    async send(body, { groupId, deduplicationId } = {}) {
-      await client.send(
-        new SendMessageCommand({
-          QueueUrl: queueUrl,
-          MessageBody: body,
-          ...(groupId === undefined ? {} : { MessageGroupId: groupId }),
-          ...(deduplicationId === undefined ? {} : { MessageDeduplicationId: deduplicationId }),
-        }),
-      );
-    },
+    send: (messages, signal) => sendInOrder(client, queueUrl, messages, signal),
     close: () => client.destroy(),
   };
 }
@@ -93,6 +98,7 @@ function toQueueMessage(message: Message): QueueMessage {
     receiveCount: Number(message.Attributes?.ApproximateReceiveCount ?? 1),
     ...(groupId === undefined ? {} : { groupId }),
     attributes: textAttributes(message.MessageAttributes),
+    ...nativeAttributes(message.MessageAttributes),
   };
 }
 
@@ -102,4 +108,14 @@ function textAttributes(attributes: Message['MessageAttributes']): Readonly<Reco
   return Object.fromEntries(
     entries.flatMap(([name, { StringValue }]) => (StringValue === undefined ? [] : [[name, StringValue]])),
   );
+}
+
+function nativeAttributes(attributes: Message['MessageAttributes']): Pick<QueueMessage, 'native'> {
+  const native = Object.entries(attributes ?? {}).flatMap(
+    ([name, { DataType: type = 'String', StringValue, BinaryValue }]): [string, NativeAttribute][] => {
+      const value = StringValue ?? BinaryValue;
+      return value === undefined ? [] : [[name, { type, value }]];
+    },
+  );
+  return native.length === 0 ? {} : { native: Object.fromEntries(native) };
 }
