@@ -7,9 +7,11 @@ import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentSession } from '../crds/agent-session.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
+import { labelValue } from '../crds/labels.ts';
+import { ANNOTATIONS, type KubeObject, LABELS } from '../crds/meta.ts';
 import { isTerminal } from '../crds/reasons.ts';
 import type { SandboxPool } from '../crds/sandbox-pool.ts';
-import { refOfKey } from '../kube/cache.ts';
+import { keyOf, refOfKey } from '../kube/cache.ts';
 import { systemClock } from '../kube/clock.ts';
 import { type Controller, createController, from } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -40,8 +42,6 @@ export interface LeaderParts {
   readonly pods: Informer<Pod>;
   readonly deployments: Informer<Deployment>;
   readonly networkPolicies: Informer<NetworkPolicy>;
-  /** Run while this replica leads; each ends when its signal is aborted, and never rejects. */
-  readonly beside: OperatorParts['loops'];
 }
 
 /** As a replica's own Lease: what leads is gone after this, and another one begins. */
@@ -72,9 +72,6 @@ export function leaderLoop(parts: LeaderParts): OperatorParts['loops'][number] {
 async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
   const { kube, events, log, sandboxNamespace } = parts;
   const controllers = [poolController(parts), workflowController(parts), sessionController(parts)];
-  const ending = new AbortController();
-  const until = AbortSignal.any([signal, ending.signal]);
-  const beside = parts.beside.map((loop) => loop.run(until));
   try {
     await Promise.all(controllers.map((controller) => controller.start()));
     await runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal);
@@ -82,8 +79,7 @@ async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
     // Stopped before the caches had synced; the election goes on.
     if (!signal.aborted) log.error(errorFields(error), 'leading failed');
   } finally {
-    ending.abort(new Error('no longer leading'));
-    await Promise.all([...beside, ...controllers.map((controller) => controller.stop())]);
+    await Promise.all(controllers.map((controller) => controller.stop()));
   }
 }
 
@@ -92,14 +88,27 @@ function poolController(parts: LeaderParts): Controller {
   return createPoolController({ kube, events, pools, pods, deployments, networkPolicies, logger: log });
 }
 
-function sessionController({ kube, events, log, store, sessions }: LeaderParts): Controller {
-  const reconcile = createSessionReconciler({ kube, events, clock: systemClock, log, store });
+function sessionController({ kube, events, log, store, sessions, pods }: LeaderParts): Controller {
+  const reconcile = createSessionReconciler({
+    ...{ kube, events, clock: systemClock, log, store },
+    sandboxes: () => pods.list(),
+  });
   return createController({
     name: 'agentsession',
-    sources: [from(sessions)],
+    sources: [from(sessions), from(pods, ({ object }) => sessionKeys(object, sessions))],
     reconcile: (key) => reconcile(refOfKey(key)),
     logger: log,
   });
+}
+
+/** The sessions that a sandbox may linger for, or lingered for a moment ago. */
+function sessionKeys({ metadata }: KubeObject, sessions: Informer<AgentSession>): readonly string[] {
+  const label = metadata.labels?.[LABELS.session];
+  if (label === undefined) return [];
+  const namespace = metadata.annotations?.[ANNOTATIONS.runName]?.split('/')[0];
+  const plain = `${namespace}/${label}`;
+  if (sessions.get(plain) !== undefined) return [plain];
+  return sessions.list((session) => labelValue(session.metadata.name ?? '') === label).map(keyOf);
 }
 
 function workflowController(parts: LeaderParts): Controller {

@@ -82,6 +82,8 @@ describe('a run that goes on with a session', () => {
   it('is answered from the conversation of the run before it, in the sandbox that lingered for it', async () => {
     const first = await answered('first');
     const id = first.metadata.uid ?? '';
+    const lingeringPod = async (of: AgentRun) => (await sessionOf(of)).status?.lingering?.pod;
+    await expect.poll(() => lingeringPod(first), { timeout: 60_000 }).toBe(first.status?.sandbox?.name);
     const asked = world.openai.requests.length;
     await reply('second', id, QUESTION, discussionOf(first));
     const second = await world.waitEnd('second');
@@ -111,7 +113,9 @@ describe('a run that goes on with a session', () => {
     // The third run stands on the second one's words and files; its sandbox is gone, so they come from the archive.
     const { sandboxes } = world.namespaces;
     const lingering = second.status?.sandbox?.name ?? '';
+    await expect.poll(() => lingeringPod(second), { timeout: 60_000 }).toBe(lingering);
     await world.kubectl(['delete', 'pod', lingering, '-n', sandboxes, '--timeout=60s']);
+    await expect.poll(() => lingeringPod(second), { timeout: 60_000 }).toBeUndefined();
     await reply('third', id, QUESTION, discussionOf(first));
     const third = await world.waitEnd('third');
     expect(third.status?.phase).toBe('Succeeded');

@@ -30,12 +30,12 @@ describe('decideSession', () => {
     [
       'says that nothing is archived yet',
       aSession({}),
-      { kind: 'SetResumable', resumable: false, reason: 'NoArchive' },
+      { kind: 'SetStatus', resumable: false, reason: 'NoArchive' },
     ],
     [
       'says that a reply can go on',
       aSession({ archive }),
-      { kind: 'SetResumable', resumable: true, reason: 'Archived' },
+      { kind: 'SetStatus', resumable: true, reason: 'Archived' },
     ],
     [
       'rests when the condition is true already',
@@ -64,6 +64,27 @@ describe('decideSession', () => {
       { kind: 'Done' },
     ],
   ])('%s', (_, session, expected) => {
-    expect(decideSession(session, now)).toMatchObject(expected);
+    expect(decideSession(session, undefined, now)).toMatchObject(expected);
+  });
+
+  const lingering = { pod: 'p-1', namespace: 'sandboxes', until: ago(-300_000) };
+  const settled = { archive, conditions: [resumable] };
+  it.each([
+    ['shows the sandbox that is kept for a reply', aSession(settled), lingering, lingering],
+    ['shows it no more once it is gone', aSession({ ...settled, lingering }), undefined, undefined],
+    [
+      'shows the one that came after it',
+      aSession({ ...settled, lingering }),
+      { ...lingering, pod: 'p-2' },
+      { ...lingering, pod: 'p-2' },
+    ],
+  ])('%s', (_, session, seen, shown) => {
+    expect(decideSession(session, seen, now)).toMatchObject({ kind: 'SetStatus', lingering: shown });
+  });
+
+  it('rests while the same sandbox is kept', () => {
+    expect(decideSession(aSession({ ...settled, lingering }), { ...lingering }, now)).toEqual({
+      kind: 'Done',
+    });
   });
 });

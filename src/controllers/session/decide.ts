@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentSession } from '../../crds/agent-session.ts';
 import { SESSION_FINALIZER } from '../../crds/meta.ts';
 
@@ -8,11 +9,15 @@ export type SessionStep =
   | { readonly kind: 'DeleteArchive'; readonly lastTry: boolean }
   | { readonly kind: 'DeleteSession' }
   | {
-      readonly kind: 'SetResumable';
+      readonly kind: 'SetStatus';
       readonly resumable: boolean;
       readonly reason: string;
       readonly message: string;
+      /** Undefined: no sandbox is kept for the session. */
+      readonly lingering: Lingering | undefined;
     };
+
+export type Lingering = NonNullable<NonNullable<AgentSession['status']>['lingering']>;
 
 /**
  * How long the deletion of a session waits for its store. After that the finalizer goes all the same: a
@@ -20,8 +25,12 @@ export type SessionStep =
  */
 export const ARCHIVE_PATIENCE_MS = 10 * 60_000;
 
-/** The next step of a session. Pure. */
-export function decideSession(session: AgentSession, now: Date): SessionStep {
+/** The next step of a session. `lingering`: the sandbox that is kept for it, as the cluster shows it. Pure. */
+export function decideSession(
+  session: AgentSession,
+  lingering: Lingering | undefined,
+  now: Date,
+): SessionStep {
   const { metadata, status } = session;
   const guarded = metadata.finalizers?.includes(SESSION_FINALIZER) ?? false;
   if (metadata.deletionTimestamp !== undefined) {
@@ -41,7 +50,8 @@ export function decideSession(session: AgentSession, now: Date): SessionStep {
         }
       : { resumable: true, reason: 'Archived', message: `A reply goes on from ${status.archive.key}` };
   const known = status?.conditions?.find((condition) => condition.type === 'Resumable');
-  if (known?.reason !== wanted.reason || known.message !== wanted.message)
-    return { kind: 'SetResumable', ...wanted };
+  const told = known?.reason === wanted.reason && known.message === wanted.message;
+  if (!told || !isDeepStrictEqual(status?.lingering, lingering))
+    return { kind: 'SetStatus', ...wanted, lingering };
   return leftMs === undefined ? { kind: 'Done' } : { kind: 'Wait', ms: leftMs };
 }

@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
 import { AGENT_SESSIONS, type AgentSession } from '../../crds/agent-session.ts';
-import { API_VERSION, SESSION_FINALIZER } from '../../crds/meta.ts';
+import { lingeringSession, reapTime } from '../../crds/lingering.ts';
+import { API_VERSION, type KubeObject, SESSION_FINALIZER } from '../../crds/meta.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import { changedCondition } from '../conditions.ts';
-import { decideSession, type SessionStep } from './decide.ts';
+import { decideSession, type Lingering, type SessionStep } from './decide.ts';
 
 export interface SessionDeps {
   readonly kube: KubeClient;
@@ -15,6 +16,8 @@ export interface SessionDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly store: ObjectStore;
+  /** Sandboxes as a cache has them, of any kind; those that linger for a session say so. */
+  sandboxes(): readonly KubeObject[];
 }
 
 export const SESSION_FIELD_MANAGER = 'hummingbird-session';
@@ -26,7 +29,7 @@ export function createSessionReconciler(deps: SessionDeps) {
   return async (ref: ObjectRef): Promise<ReconcileResult> => {
     const session = await deps.kube.get(AGENT_SESSIONS, ref);
     if (session === undefined) return {};
-    const step = decideSession(session, deps.clock.now());
+    const step = decideSession(session, lingeringFor(session, deps.sandboxes()), deps.clock.now());
     if (step.kind === 'Done') return {};
     if (step.kind === 'Wait') return { requeueAfterMs: step.ms };
     await act(deps, session, step);
@@ -59,8 +62,8 @@ async function act(
       await deleteArchive(deps, session, step.lastTry);
       await removeFinalizer(deps.kube, AGENT_SESSIONS, session, SESSION_FINALIZER);
       return;
-    case 'SetResumable':
-      await setResumable(deps, session, step);
+    case 'SetStatus':
+      await setStatus(deps, session, step);
       return;
     default:
       step satisfies never;
@@ -79,11 +82,31 @@ async function deleteArchive(deps: SessionDeps, session: AgentSession, lastTry: 
   }
 }
 
-/** Only this condition is ours; the rest of the status belongs to the run that saved the session. */
-async function setResumable(
+/** The sandbox of the newest save, which is the one that goes last. Pure. */
+export function lingeringFor(
+  { metadata }: AgentSession,
+  sandboxes: readonly KubeObject[],
+): Lingering | undefined {
+  const [newest] = sandboxes
+    .filter((sandbox) => {
+      const session = lingeringSession(sandbox);
+      return session?.name === metadata.name && session?.namespace === metadata.namespace;
+    })
+    .toSorted((a, b) => reapTime(b) - reapTime(a));
+  if (newest === undefined || Number.isNaN(reapTime(newest))) return undefined;
+  const { name = '', namespace } = newest.metadata;
+  return {
+    pod: name,
+    ...(namespace === undefined ? {} : { namespace }),
+    until: new Date(reapTime(newest)).toISOString(),
+  };
+}
+
+/** Only these two are ours; the rest of the status belongs to the run that saved the session. */
+async function setStatus(
   deps: SessionDeps,
   session: AgentSession,
-  wanted: Extract<SessionStep, { readonly kind: 'SetResumable' }>,
+  wanted: Extract<SessionStep, { readonly kind: 'SetStatus' }>,
 ): Promise<void> {
   const condition = changedCondition(
     session.status?.conditions,
@@ -107,7 +130,10 @@ async function setResumable(
         apiVersion: API_VERSION,
         kind: 'AgentSession',
         metadata: { name, namespace },
-        status: { conditions: [condition] },
+        status: {
+          conditions: [condition],
+          ...(wanted.lingering === undefined ? {} : { lingering: wanted.lingering }),
+        },
       },
     },
     { subresource: 'status' },

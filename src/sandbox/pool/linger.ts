@@ -1,5 +1,6 @@
 import { parseDuration } from '../../crds/duration.ts';
 import { labelSelector, labelValue } from '../../crds/labels.ts';
+import { lingeringSession, reapTime } from '../../crds/lingering.ts';
 import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
 import { SANDBOX_POOLS, type SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -23,14 +24,10 @@ export function lingeringFor<T extends KubeObject>(
   sandboxes: readonly T[],
   { sessionId, runNamespace }: { readonly sessionId: string; readonly runNamespace: string },
 ): readonly T[] {
-  return sandboxes.filter(
-    ({ metadata: { annotations, labels, deletionTimestamp } }) =>
-      deletionTimestamp === undefined &&
-      labels?.[LABELS.role] === 'active' &&
-      labels[LABELS.run] === undefined &&
-      annotations?.[ANNOTATIONS.sessionId] === sessionId &&
-      annotations[ANNOTATIONS.runName]?.split('/')[0] === runNamespace,
-  );
+  return sandboxes.filter((sandbox) => {
+    const session = lingeringSession(sandbox);
+    return session?.name === sessionId && session.namespace === runNamespace;
+  });
 }
 
 /**
@@ -49,7 +46,7 @@ export function reclaimable<T extends KubeObject>(
     (pod) =>
       pod.metadata.labels?.[LABELS.pool] === labelValue(pool.name) &&
       pod.metadata.annotations?.[ANNOTATIONS.savedBy] === savedBy &&
-      Date.parse(pod.metadata.annotations[ANNOTATIONS.reapBy] ?? '') > now.getTime() &&
+      reapTime(pod) > now.getTime() &&
       isUsable(pod),
   );
 }
@@ -107,8 +104,7 @@ export async function letLinger<T extends KubeObject>(
       ({ metadata }) => metadata.annotations?.[ANNOTATIONS.savedBy] === request.runUid,
     );
     if (already !== undefined) {
-      const until = new Date(already.metadata.annotations?.[ANNOTATIONS.reapBy] ?? '');
-      return { kind: 'Lingers', kept: already, until };
+      return { kind: 'Lingers', kept: already, until: new Date(reapTime(already)) };
     }
     const pod = (await owned()).find(what.isUsable);
     if (pod === undefined) return { kind: 'NotKept', message: 'The run has no sandbox that can be used' };
