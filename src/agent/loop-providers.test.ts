@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Journals } from '../../test/builders/journals.ts';
+import { told } from '../../test/builders/told.ts';
 import { countBreakpoints } from '../../test/fakes/anthropic/check.ts';
 import { type AnthropicServer, startAnthropic } from '../../test/fakes/anthropic/server.ts';
 import {
@@ -9,11 +10,13 @@ import {
   startGemini,
 } from '../../test/fakes/gemini/server.ts';
 import { type LocalSandbox, startLocalSandbox } from '../../test/fakes/local-sandbox.ts';
+import { type OpenAiServer, startOpenAi } from '../../test/fakes/openai/server.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
 import type { Clock } from './clock.ts';
 import type { LoopOptions, LoopResult } from './loop.ts';
 import { createAnthropicVertexModel } from './models/anthropic/adapter.ts';
 import { createGeminiModel } from './models/gemini/adapter.ts';
+import { createOpenAiModel } from './models/openai/adapter.ts';
 import type { Model } from './models/port.ts';
 import { createRegistry } from './tools/registry.ts';
 
@@ -101,13 +104,22 @@ describe('with Gemini', () => {
     expect(result.text).toMatch(/gave no answer: MALFORMED_FUNCTION_CALL: bad call/);
     expect([0, 1, 2].map((index) => /could not be read/.test(lastText(index)))).toEqual([false, true, true]);
     expect(result.contents).toEqual([{ role: 'user', parts: [{ text: '{"iid":1}' }] }]);
+    expect(told(result)).toMatchObject({
+      phase: 'Failed',
+      reason: 'ModelNoAnswer',
+      note: expect.stringMatching(
+        /^Hummingbird analysis failed\.\n\nReason: ModelNoAnswer\. The model gave no answer/,
+      ),
+    });
   });
 
   test('BR-20: empty answers between tool calls are survived, and counted anew after each', async () => {
     const empty = candidate({ content: { role: 'model', parts: [] }, finishReason: 'STOP' });
     await start(exec, empty, exec, empty, empty, { text: '# Report' });
-    expect(await run(model)).toMatchObject({ kind: 'Answered', text: '# Report', iterations: 6 });
+    const result = await run(model);
+    expect(result).toMatchObject({ kind: 'Answered', text: '# Report', iterations: 6 });
     expect(server.requests).toHaveLength(6);
+    expect(told(result)).toMatchObject({ phase: 'Succeeded', note: expect.stringMatching(/^# Report/) });
   });
 
   test.each([
@@ -121,6 +133,12 @@ describe('with Gemini', () => {
       expect(result).toMatchObject({ kind: 'NoAnswer', reason: 'blocked', iterations: 1 });
       expect(result.text).toMatch(reason);
       expect(result.detail).toMatch(reason);
+      expect(told(result)).toMatchObject({
+        phase: 'Failed',
+        reason: 'ModelNoAnswer',
+        message: expect.stringMatching(reason),
+        note: expect.stringMatching(/no answer|refused to answer/i),
+      });
     },
   );
 
@@ -129,6 +147,7 @@ describe('with Gemini', () => {
     const result = await run(model);
     expect(result).toMatchObject({ kind: 'Partial', reason: 'outputLimit' });
     expect(result.text).toMatch(/^half\n\n_.*cut/);
+    expect(told(result).note).toMatch(/half\n\n_The answer was cut/);
   });
 
   const quota = (details: object[]): Fault => ({
@@ -142,6 +161,14 @@ describe('with Gemini', () => {
     server.faults.push(quota([{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '48s' }]));
     expect(await run(model)).toMatchObject({ kind: 'Answered' });
     expect(waits).toEqual([48_000]);
+    expect(server.faults).toEqual([]);
+  });
+
+  test('BR-23: without a wait that the service asks for it is 5, 10, 20 and 40 s', async () => {
+    await start({ text: '# Report' });
+    server.faults.push(...Array.from({ length: 4 }, () => quota([])));
+    expect(await run(model)).toMatchObject({ kind: 'Answered', iterations: 1 });
+    expect(waits).toEqual([5_000, 10_000, 20_000, 40_000]);
   });
 
   test('BR-24: an exhausted quota ends after 5 calls and 75 s, and what was found is kept', async () => {
@@ -155,6 +182,12 @@ describe('with Gemini', () => {
     expect(server.faults).toHaveLength(4);
     expect(result.contents).toHaveLength(3);
     expect(JSON.stringify(model.toCanonical(result.contents))).toContain('found');
+    expect(told(result)).toMatchObject({
+      phase: 'Failed',
+      reason: 'ModelError',
+      message: expect.stringMatching(/rate limit or quota is used up/),
+      note: expect.stringMatching(/rate limit or quota is used up/),
+    });
   });
 
   test('the last turn has no tools although the history holds calls', async () => {
@@ -215,5 +248,58 @@ describe('with Claude', () => {
     server.faults.push({ kind: 'Status', status: 529 }, { kind: 'Status', status: 529 });
     expect(await run(model)).toMatchObject({ kind: 'Answered' });
     expect(waits).toEqual([5_000, 10_000]);
+  });
+});
+
+describe('with an OpenAI-compatible server', () => {
+  let server: OpenAiServer;
+  let model: Model;
+  afterEach(async () => {
+    expect(server.refusals).toEqual([]);
+    await server.stop();
+  });
+  async function start(...list: ScriptedTurn[]): Promise<void> {
+    server = await startOpenAi({ scripts: { m: turns(...list) } });
+    model = createOpenAiModel({ name: 'm', baseUrl: server.url, http });
+  }
+
+  test('BR-28: arguments as an object, no id and null content run, and go back as one text with one id', async () => {
+    const call = { function: { name: 'sandbox_exec', arguments: { command: 'ls; echo listed' } } };
+    const message = { role: 'assistant', content: null, tool_calls: [call] };
+    await start(
+      { raw: { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] } },
+      { text: '# Report' },
+    );
+    const result = await run(model);
+    expect(result).toMatchObject({ kind: 'Answered', toolCalls: 1 });
+    expect(sandbox.commands.join()).toContain('ls; echo listed');
+
+    const [asked, answered] = server.requests[1]?.messages.slice(2) ?? [];
+    const text = '{"command":"ls; echo listed"}';
+    expect(asked).toMatchObject({
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ type: 'function', function: { name: 'sandbox_exec', arguments: text } }],
+    });
+    const id = asked?.role === 'assistant' ? asked.tool_calls?.[0]?.id : undefined;
+    expect(id).toMatch(/./);
+    expect(answered).toMatchObject({ role: 'tool', tool_call_id: id });
+    expect(String(answered?.content)).toContain('listed');
+    // As a session keeps it, for whichever provider comes next.
+    const [, kept, answer] = model.toCanonical(result.contents);
+    expect(kept).toMatchObject({ tool_calls: [{ id, function: { arguments: text } }] });
+    expect(answer).toMatchObject({ role: 'tool', tool_call_id: id, name: 'sandbox_exec' });
+  });
+
+  test('BR-29: no answer is asked for in parts, so no name can be glued together from them', async () => {
+    await start(exec, { text: '' }, { text: '# Report' });
+    expect(await run(model)).toMatchObject({ kind: 'Answered', iterations: 3 });
+    for (const request of server.requests) {
+      expect(request).not.toHaveProperty('stream', true);
+      const empty = request.messages.filter(
+        (message) => message.role === 'assistant' && !message.content && !message.tool_calls,
+      );
+      expect(empty).toEqual([]);
+    }
   });
 });
