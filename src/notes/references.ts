@@ -4,6 +4,8 @@ import type { Edit } from './markdown.ts';
 /** Edits of prose: what GitLab would read as a reference with an effect is cut by an invisible character. */
 export function* textEdits(text: string): Generator<Edit> {
   yield* mentionEdits(text);
+  // A comment that does not end here might where somebody else looks for it.
+  for (const { index } of text.matchAll(/<(?=!--)/g)) yield { offset: index, length: 1, text: '&lt;' };
   // A placeholder of GitLab's, replaced when shown.
   for (const { index } of text.matchAll(/%(?=\{)/g))
     yield { offset: index + 1, length: 0, text: WORD_JOINER };
@@ -24,4 +26,4 @@ export function* mentionEdits(text: string): Generator<Edit> {
  * source, because the address of an issue is a node of its own.
  */
 export const CLOSING =
-  /\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?=:? +(?:issues? +)?(?:[\w./-]*[#!]\d|<?https?:\/\/|[A-Z][A-Z0-9_]+-\d))/gi;
+  /(?<![A-Za-z0-9])(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?=:? +(?:issues? +)?(?:[\w./-]*[#!]\d|<?https?:\/\/|[A-Z][A-Z0-9_]+-\d))/gi;
