@@ -147,7 +147,7 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
       if (sandbox === lost) sandbox = replacement;
     }
     const now = sandbox
-      ? `A fresh, empty sandbox took its place: all files in ${SCRATCH} are gone. Fetch what you still need and repeat the call. If the command used much memory or disk, make it use less.`
+      ? `A fresh, empty sandbox took its place: all files in ${SCRATCH} are gone. Fetch what you still need and repeat the call. If the command used much memory or disk, or many processes, make it use less.`
       : 'No other sandbox could be had. Go on with what you know and say in your answer what is missing.';
     const result = { error: `The sandbox was lost (${error.message}).`, sandbox_lost: true, note: now };
     return { result, outcome: 'SandboxLost' };

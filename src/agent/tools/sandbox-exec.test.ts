@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LocalSandbox, startLocalSandbox } from '../../../test/fakes/local-sandbox.ts';
-import { SCRATCH } from '../../sandbox/port.ts';
+import { SandboxLostError, SCRATCH } from '../../sandbox/port.ts';
 import { redactNothing } from '../redaction.ts';
 import { type SandboxExecOptions, sandboxExec } from './sandbox-exec.ts';
 import { captureScript, parseReport } from './sandbox-exec-script.ts';
@@ -209,4 +209,23 @@ describe('output without an end', () => {
   test('is not mentioned where nothing was cut', async () => {
     expect(await run('head -c 65535 /dev/zero', { maxFileBytes })).not.toHaveProperty('output_cut');
   });
+});
+
+test('a sandbox that starts no process any more is given up, and deleted', async () => {
+  let deleted = false;
+  const full: SandboxExecOptions['sandbox'] = {
+    ref: { kind: 'Podman', name: 'full' },
+    start: () => sandbox.start(),
+    writeFile: (...args) => sandbox.writeFile(...args),
+    streamToFile: (...args) => sandbox.streamToFile(...args),
+    streamExec: (...args) => sandbox.streamExec(...args),
+    readFile: (...args) => sandbox.readFile(...args),
+    linger: (id) => sandbox.linger(id),
+    exec: () => sandbox.exec('echo "sh: 0: Cannot fork" >&2; exit 2'),
+    cleanup: async () => {
+      deleted = true;
+    },
+  };
+  await expect(run('true', { sandbox: full })).rejects.toThrow(SandboxLostError);
+  expect(deleted).toBe(true);
 });

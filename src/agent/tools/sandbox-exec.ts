@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExecResult, Sandbox } from '../../sandbox/port.ts';
-import { SCRATCH } from '../../sandbox/port.ts';
+import { SandboxLostError, SCRATCH } from '../../sandbox/port.ts';
 import type { Redact } from '../redaction.ts';
 import { defineParameters } from './parameters.ts';
 import {
@@ -78,6 +78,7 @@ export async function sandboxExec(
     : ran;
   const captured = parseReport(reported.stdout, files.nonce);
   if (!captured) {
+    await expectUsable(sandbox, signal);
     if (timedOut) return { result: { error: timeoutMessage(timeoutMs), timed_out: true }, timedOut };
     return { result: { error: noReportMessage(ran) }, timedOut };
   }
@@ -88,6 +89,17 @@ export async function sandboxExec(
     ? { error: timeoutMessage(timeoutMs), timed_out: true, ...fields }
     : { exit_code: captured.exitCode ?? null, ...fields };
   return { result, timedOut };
+}
+
+/**
+ * Why a command's report is missing may be that the sandbox is full of its processes, or of its zombies: every
+ * further call would fail the same way. Such a sandbox is given up.
+ */
+async function expectUsable(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  const forked = await sandbox.exec('(:)', { signal, timeoutMs: REPORT_TIMEOUT_MS });
+  if (forked.kind === 'Exited' && forked.exitCode === 0) return;
+  await sandbox.cleanup();
+  throw new SandboxLostError('no process can be started in it any more, there are too many');
 }
 
 function streamFields(
@@ -146,5 +158,5 @@ function noReportMessage(ran: ExecResult): string {
     ran.kind === 'Exited' && ran.exitCode === CANNOT_BEGIN
       ? 'the sandbox could not begin it'
       : 'its shell ended before it could report';
-  return `The command's outcome is unknown: ${cause}${status}.${said ? ` It said: ${said}` : ''} The disk may be full: remove what you do not need and try again.`;
+  return `The command's outcome is unknown: ${cause}${status}.${said ? ` It said: ${said}` : ''} The disk or the memory may be full: remove what you do not need, make it use less, and try again.`;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { KILL_SCRIPT } from './kill-script.ts';
+import { KILL_SCRIPT, killArguments } from './kill-script.ts';
 import { markedCommand, shellCommand } from './marked-command.ts';
 
 /** A length of sleep that names the processes of one test on this machine. */
@@ -50,13 +50,17 @@ const shells = [['dash'], ['bash'], ['busybox', 'sh']].filter(
   ([name]) => spawnSync(name!, ['-c', 'true']).error === undefined,
 );
 
+// It looks at every process of this machine, which may be many.
+const TIMEOUT_MS = 60_000;
+
 describe.each(shells.map((shell) => [shell.join(' '), shell] as const))(
   'the kill script in %s',
+  { timeout: TIMEOUT_MS },
   (_name, shell) => {
     const kill = (id: string) =>
-      spawnSync(shell[0]!, [...shell.slice(1), '-c', KILL_SCRIPT, 'sh', id], {
+      spawnSync(shell[0]!, [...shell.slice(1), '-c', KILL_SCRIPT, 'sh', ...killArguments(id, 'KILL')], {
         encoding: 'utf8',
-        timeout: 20_000,
+        timeout: 60_000,
       });
 
     it.each([
@@ -104,7 +108,7 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))(
   },
 );
 
-describe('the kill script', () => {
+describe('the kill script', { timeout: TIMEOUT_MS }, () => {
   it('is not misled by a process whose name looks like a status line', async () => {
     const seconds = nap();
     const id = randomUUID();
@@ -121,7 +125,7 @@ describe('the kill script', () => {
     started.push(child);
     const ended = new Promise((resolve) => child.on('exit', (_code, signal) => resolve(signal)));
     await sleep(200);
-    expect(spawnSync('sh', ['-c', KILL_SCRIPT, 'sh', id]).status).toBe(0);
+    expect(spawnSync('sh', ['-c', KILL_SCRIPT, 'sh', ...killArguments(id, 'KILL')]).status).toBe(0);
     expect(await ended).toBe('SIGKILL');
     rmSync(folder, { recursive: true });
   });

@@ -1,4 +1,11 @@
-import { type ExecOptions, type ExecResult, type Sandbox, type SandboxRef, SCRATCH } from '../port.ts';
+import {
+  type ExecOptions,
+  type ExecResult,
+  type Sandbox,
+  SandboxLostError,
+  type SandboxRef,
+  SCRATCH,
+} from '../port.ts';
 import { CappedOutput } from './collect.ts';
 import type { Commands } from './commands.ts';
 import { readSandboxFile, writeSandboxFile } from './files.ts';
@@ -26,7 +33,23 @@ const MAX_INLINE_COMMAND_BYTES = 4 * 1024;
 
 /** The Sandbox port over a backend's commands. */
 export function commandSandbox(options: CommandSandboxOptions): Sandbox {
-  return new CommandSandbox(options);
+  return new CommandSandbox({ ...options, commands: deletedWhenLost(options) });
+}
+
+/** What is left of a lost sandbox is deleted at once: its run must not find it again and take it for usable. */
+function deletedWhenLost({ commands, cleanup }: CommandSandboxOptions): Commands {
+  return {
+    where: commands.where,
+    async run(id, command, streams) {
+      try {
+        return await commands.run(id, command, streams);
+      } catch (error) {
+        if (error instanceof SandboxLostError) await cleanup();
+        throw error;
+      }
+    },
+    runPlain: (command, options) => commands.runPlain(command, options),
+  };
 }
 
 class CommandSandbox implements Sandbox {

@@ -44,7 +44,8 @@ async function commandsOn(options: ExecServerOptions, pod: Pod | undefined = RUN
     clock: systemClock,
     newId: () => 'end-mark',
   });
-  const kills = () => server.sessions.filter(({ query }) => query.getAll('command')[2] === KILL_SCRIPT);
+  const kills = () =>
+    server.sessions.filter(({ query }) => isKill(query)).map(({ query }) => query.getAll('command'));
   return { server, commands, kills };
 }
 
@@ -82,7 +83,7 @@ describe('a command in a pod', () => {
     });
     await expect(commands.run('the-id', ['true'], {})).rejects.toMatchObject({ reason: 'Disconnected' });
     expect(server.sessions).toHaveLength(2);
-    expect(kills()[0]!.query.getAll('command').at(-1)).toBe('the-id');
+    expect(kills().map((words) => words.slice(4, 6))).toEqual([['the-id', 'KILL']]);
   });
 
   it.each([
@@ -113,7 +114,25 @@ describe('a command in a pod', () => {
       script: (session) => (isKill(session.query) ? session.exit(0) : undefined),
     });
     expect(await commands.run('id', ['true'], { timeoutMs: 50 })).toEqual({ kind: 'TimedOut' });
-    expect(kills()).toHaveLength(2);
+    expect(kills().map((words) => words[5])).toEqual(['TERM', 'KILL', 'KILL']);
+  });
+
+  it('that cannot be killed makes the sandbox a lost one', async () => {
+    const { commands } = await commandsOn({
+      script: (session) => (isKill(session.query) ? session.exit(1) : undefined),
+    });
+    await expect(commands.run('id', ['true'], { timeoutMs: 50 })).rejects.toThrow(/box is given up/);
+  });
+
+  it('that the runtime cannot start makes it one when it starts no other either', async () => {
+    const status = {
+      status: 'Failure',
+      reason: 'InternalError',
+      message: 'error executing command in container: OCI runtime exec failed: fork: resource unavailable',
+    };
+    const { commands, server } = await commandsOn({ script: (session) => session.status(status) });
+    await expect(commands.run('id', ['true'], {})).rejects.toBeInstanceOf(SandboxLostError);
+    expect(server.sessions.length).toBeGreaterThan(2);
   });
 
   it('gives the rest of its output when it is killed at its time', async () => {

@@ -1,12 +1,12 @@
 import { sleep } from '../../kube/clock.ts';
 import type { ByteSink } from '../../kube/exec.ts';
-import { ExecError } from '../../kube/exec-error.ts';
+import { ExecError, type ExecFailure } from '../../kube/exec-error.ts';
 import { POD } from '../../kube/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
+import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
 import { CommandInput, EndMarkFilter } from '../command/input.ts';
-import { KILL_SCRIPT } from '../command/kill-script.ts';
-import { markedCommand, shellScript } from '../command/marked-command.ts';
+import { markedCommand } from '../command/marked-command.ts';
 import { SandboxLostError } from '../port.ts';
 import { execInPod, type PodExecOptions } from './exec.ts';
 import { outlook, type PodOutlook } from './state.ts';
@@ -19,11 +19,11 @@ export interface PodCommandsOptions extends PodExecOptions {
   readonly newId: () => string;
 }
 
-/** For one attempt at killing; it takes some 60 ms. */
-const KILL_ATTEMPT_MS = 10_000;
-const KILL_ATTEMPTS = 2;
-/** After its processes are dead, an exec gets this long to say so with the rest of its output. */
-const SETTLE_MS = 2_000;
+const OUTLOOK_MS = 10_000;
+const START_ATTEMPTS = 3;
+const START_PAUSE_MS = 1_000;
+/** The node or its runtime speaks, not the network on the way to it. */
+const RUNTIME_FAILURES: ReadonlySet<ExecFailure> = new Set(['NotStarted', 'Broken', 'Unresponsive']);
 /** The exit code of SIGKILL: what a command gets when its pod is deleted, and when it runs out of memory. */
 const KILLED = 137;
 
@@ -47,7 +47,9 @@ export class PodCommands implements Commands {
     const { signal, timeoutMs } = streams;
     signal?.throwIfAborted();
     const cut = new AbortController();
-    const input = streams.stdin === undefined ? undefined : this.#input(id, streams.stdin, streams.stderr);
+    const begunMs = this.#options.clock.monotonicMs();
+    const input =
+      streams.stdin === undefined ? undefined : this.#input(id, begunMs, streams.stdin, streams.stderr);
     const running = execInPod(
       this.#options,
       markedCommand(id, command, input?.endMark),
@@ -65,12 +67,18 @@ export class PodCommands implements Commands {
       const first = await Promise.race([running, stop.promise]);
       if (input?.source.failure !== undefined) throw input.source.failure.cause;
       if (typeof first !== 'string') return await this.#checked({ kind: 'Exited', exitCode: first.exitCode });
-      await this.#end(id, running, cut);
-      if (first === 'Aborted') throw signal?.reason;
-      return { kind: 'TimedOut' };
+      const ending = { id, begunMs, settled: running, cut: () => cut.abort() };
+      const ended = endCommand(this.#ending, ending, { polite: first === 'TimedOut' });
+      if (first === 'TimedOut') {
+        await ended;
+        return { kind: 'TimedOut' };
+      }
+      // Whoever gave the run up deletes its sandbox, whatever is left in it.
+      await ended.catch(() => undefined);
+      throw signal?.reason;
     } catch (error) {
       const failure = input?.source.failure;
-      throw failure === undefined ? await this.#afterFailure(id, error) : failure.cause;
+      throw failure === undefined ? await this.#afterFailure(id, begunMs, error) : failure.cause;
     } finally {
       cancelTimer?.();
       signal?.removeEventListener('abort', onAbort);
@@ -104,46 +112,34 @@ export class PodCommands implements Commands {
     }
   }
 
-  /** Kills what carries `id`; false when that could not be made sure. */
-  async kill(id: string): Promise<boolean> {
-    for (let attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
-      try {
-        if ((await this.runPlain(shellScript(KILL_SCRIPT, id), { timeoutMs: KILL_ATTEMPT_MS })) === 0)
-          return true;
-      } catch (error) {
-        // Nothing runs in a container that is gone.
-        if (error instanceof ExecError && (error.reason === 'NotFound' || error.reason === 'NotRunning'))
-          return true;
-        await sleep(this.#options.clock, 200 * 2 ** attempt);
-      }
-    }
-    return false;
-  }
-
   async outlook(signal?: AbortSignal): Promise<PodOutlook> {
     const { client, namespace, pod, container, uid } = this.#options;
     const found = await client.get(POD, { namespace, name: pod }, signal === undefined ? {} : { signal });
     return outlook(found, container, uid);
   }
 
-  #input(id: string, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
+  #input(id: string, begunMs: number, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
     const endMark = this.#options.newId();
-    const source = new CommandInput(stdin, () => this.kill(id));
+    const source = new CommandInput(stdin, () => killCommand(this.#ending, { id, begunMs }));
     return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
-  /** Kills the command and takes the rest of its output; afterwards its connection is closed. */
-  async #end(id: string, running: Promise<unknown>, cut: AbortController): Promise<void> {
-    const settled = running.then(
-      () => true,
-      () => true,
-    );
-    await this.kill(id);
-    const inTime = await Promise.race([settled, sleep(this.#options.clock, SETTLE_MS).then(() => false)]);
-    if (inTime) return;
-    cut.abort();
-    // It may have been about to start when it was looked for, and have got its mark only now.
-    await this.kill(id);
+  get #ending(): EndingOptions {
+    return {
+      where: this.where,
+      clock: this.#options.clock,
+      runPlain: (command, options) => this.runPlain(command, options),
+      judge: (error) => this.#judge(error),
+    };
+  }
+
+  async #judge(error: unknown): Promise<'Gone' | 'Stuck' | 'Away'> {
+    if (!(error instanceof ExecError)) return 'Away';
+    if (error.reason === 'NotFound' || error.reason === 'NotRunning') return 'Gone';
+    if (!RUNTIME_FAILURES.has(error.reason)) return 'Away';
+    const now = await this.outlook(AbortSignal.timeout(OUTLOOK_MS)).catch(() => undefined);
+    if (now === undefined) return 'Away';
+    return now.kind === 'Running' ? 'Stuck' : 'Gone';
   }
 
   /** A pod that is being deleted kills its commands, which looks like any other kill. */
@@ -155,18 +151,37 @@ export class PodCommands implements Commands {
     return end;
   }
 
-  async #afterFailure(id: string, error: unknown): Promise<unknown> {
+  async #afterFailure(id: string, begunMs: number, error: unknown): Promise<unknown> {
     if (!(error instanceof ExecError)) return error;
     if (error.reason === 'NotFound' || error.reason === 'NotRunning') {
       return new SandboxLostError(`sandbox ${this.where} is gone: ${error.message}`, { cause: error });
     }
-    if (error.maybeStarted) await this.kill(id);
+    if (error.maybeStarted) await killCommand(this.#ending, { id, begunMs });
+    if (error.reason === 'NotStarted' && !(await this.#startsProcesses())) {
+      return new SandboxLostError(
+        `sandbox ${this.where} is given up: it starts no process any more: ${error.message}`,
+        { cause: error },
+      );
+    }
     return (await this.#lost()) ?? error;
+  }
+
+  /** A command that could not be started may only have had a bad moment. */
+  async #startsProcesses(): Promise<boolean> {
+    for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+      if (attempt > 0) await sleep(this.#options.clock, START_PAUSE_MS);
+      try {
+        return (await this.runPlain(['sh', '-c', '(:)'], { timeoutMs: OUTLOOK_MS })) === 0;
+      } catch (error) {
+        if ((await this.#judge(error)) !== 'Stuck') return true;
+      }
+    }
+    return false;
   }
 
   async #lost(): Promise<SandboxLostError | undefined> {
     try {
-      const now = await this.outlook(AbortSignal.timeout(KILL_ATTEMPT_MS));
+      const now = await this.outlook(AbortSignal.timeout(OUTLOOK_MS));
       return now.kind === 'Gone'
         ? new SandboxLostError(`sandbox ${this.where} is gone: ${now.why}`)
         : undefined;

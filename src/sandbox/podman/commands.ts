@@ -1,9 +1,9 @@
-import { type Clock, sleep } from '../../kube/clock.ts';
+import type { Clock } from '../../kube/clock.ts';
 import type { ByteSink } from '../../kube/exec.ts';
 import { CappedOutput } from '../command/collect.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
+import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
 import { CommandInput, EndMarkFilter } from '../command/input.ts';
-import { KILL_SCRIPT } from '../command/kill-script.ts';
 import { markedCommand, shellScript } from '../command/marked-command.ts';
 import { SandboxLostError } from '../port.ts';
 import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './cli.ts';
@@ -18,11 +18,6 @@ export interface PodmanCommandsOptions {
   readonly newId: () => string;
 }
 
-/** For one attempt at killing; it takes some 300 ms. */
-const KILL_ATTEMPT_MS = 10_000;
-const KILL_ATTEMPTS = 2;
-/** After its processes are dead, an exec gets this long to say so with the rest of its output. */
-const SETTLE_MS = 2_000;
 /** Says on stderr that the command begins: without it an exit code may be podman's own (125, 126, 127). */
 const BEGIN = 'printf %s "$1" >&2; shift; exec "$@"';
 
@@ -42,7 +37,9 @@ export class PodmanCommands implements Commands {
     const { signal, timeoutMs } = streams;
     signal?.throwIfAborted();
     const cut = new AbortController();
-    const input = streams.stdin === undefined ? undefined : this.#input(id, streams.stdin, streams.stderr);
+    const begunMs = this.#options.clock.monotonicMs();
+    const input =
+      streams.stdin === undefined ? undefined : this.#input(id, begunMs, streams.stdin, streams.stderr);
     const begun = new Beginning(this.#options.newId(), input?.stderr ?? streams.stderr);
     const words = shellScript(BEGIN, begun.mark, ...markedCommand(id, command, input?.endMark));
     const running = runPodman(this.#options.cli, this.#execArgs(words, input !== undefined), {
@@ -62,9 +59,15 @@ export class PodmanCommands implements Commands {
       const first = await Promise.race([running, stop.promise]);
       if (input?.source.failure !== undefined) throw input.source.failure.cause;
       if (typeof first !== 'string') return await this.#checked(first, begun);
-      await this.#end(id, running, cut);
-      if (first === 'Aborted') throw signal?.reason;
-      return { kind: 'TimedOut' };
+      const ending = { id, begunMs, settled: running, cut: () => cut.abort() };
+      const ended = endCommand(this.#ending, ending, { polite: first === 'TimedOut' });
+      if (first === 'TimedOut') {
+        await ended;
+        return { kind: 'TimedOut' };
+      }
+      // Whoever gave the run up removes its container, whatever is left in it.
+      await ended.catch(() => undefined);
+      throw signal?.reason;
     } catch (error) {
       throw input?.source.failure?.cause ?? error;
     } finally {
@@ -101,35 +104,19 @@ export class PodmanCommands implements Commands {
     return [...this.#options.globalArgs(), 'exec', ...(withInput ? ['-i'] : []), container, ...words];
   }
 
-  #input(id: string, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
+  #input(id: string, begunMs: number, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
     const endMark = this.#options.newId();
-    const source = new CommandInput(stdin, () => this.#kill(id));
+    const source = new CommandInput(stdin, () => killCommand(this.#ending, { id, begunMs }));
     return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
-  /** Kills the command and takes the rest of its output; afterwards its connection is closed. */
-  async #end(id: string, running: Promise<unknown>, cut: AbortController): Promise<void> {
-    const settled = running.then(
-      () => true,
-      () => true,
-    );
-    await this.#kill(id);
-    const inTime = await Promise.race([settled, sleep(this.#options.clock, SETTLE_MS).then(() => false)]);
-    if (inTime) return;
-    cut.abort();
-    await settled;
-    // It may have been about to start when it was looked for, and have got its mark only now.
-    await this.#kill(id);
-  }
-
-  async #kill(id: string): Promise<void> {
-    for (let attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
-      const killed = await this.runPlain(shellScript(KILL_SCRIPT, id), { timeoutMs: KILL_ATTEMPT_MS }).catch(
-        () => undefined,
-      );
-      // Nothing runs in a container that is gone.
-      if (killed === 0 || (await this.#lost()) !== undefined) return;
-    }
+  get #ending(): EndingOptions {
+    return {
+      where: this.where,
+      clock: this.#options.clock,
+      runPlain: (command, options) => this.runPlain(command, options),
+      judge: async () => ((await this.#lost()) === undefined ? 'Stuck' : 'Gone'),
+    };
   }
 
   async #checked(exitCode: PodmanExit, begun: Beginning): Promise<CommandEnd> {

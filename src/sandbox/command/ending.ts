@@ -1,0 +1,96 @@
+import { type Clock, sleep } from '../../kube/clock.ts';
+import { SandboxLostError } from '../port.ts';
+import { KILL_SCRIPT, killArguments } from './kill-script.ts';
+import { shellScript } from './marked-command.ts';
+
+/** What ending a command needs of its backend. */
+export interface EndingOptions {
+  /** For messages: `pod sandboxes/box`. */
+  readonly where: string;
+  readonly clock: Clock;
+  /** Runs the words unmarked; resolves with their exit code. */
+  runPlain(command: readonly string[], options: { readonly timeoutMs: number }): Promise<number>;
+  /**
+   * What it means that `runPlain` rejected. Gone: nothing runs there any more. Stuck: the sandbox can start no
+   * process, or its processes do not come to an end. Away: not known, nobody answers.
+   */
+  judge(error: unknown): Promise<'Gone' | 'Stuck' | 'Away'>;
+}
+
+/** One command that runs. */
+export interface RunningCommand {
+  readonly id: string;
+  /** When it was asked for, on the clock's monotonic time. */
+  readonly begunMs: number;
+  /** Settles with its connection. */
+  readonly settled: Promise<unknown>;
+  /** Closes the connection. */
+  cut(): void;
+}
+
+/** For one attempt: it takes some 60 ms in a pod, 300 ms with Podman, and seconds among a thousand processes. */
+const KILL_ATTEMPT_MS = 20_000;
+const KILL_ATTEMPTS = 2;
+const RETRY_PAUSE_MS = 200;
+/** How long a command that was asked to end may take to write its last words. */
+const GRACE_MS = 1_000;
+/** After its processes are dead, an exec gets this long to say so with the rest of its output. */
+const SETTLE_MS = 2_000;
+
+/**
+ * Ends a command and takes the rest of its output; afterwards its connection is closed. `polite`: it is asked first
+ * (SIGTERM), since what a program prints when it is told to stop is often what was wanted of it. Rejects with
+ * `SandboxLostError` when the sandbox cannot get rid of its processes.
+ */
+export async function endCommand(
+  options: EndingOptions,
+  command: RunningCommand,
+  { polite }: { readonly polite: boolean },
+): Promise<void> {
+  const { clock } = options;
+  const settled = command.settled.then(
+    () => true,
+    () => true,
+  );
+  const settledWithin = (ms: number) => Promise.race([settled, sleep(clock, ms).then(() => false)]);
+  if (polite && (await ask(options, command))) await settledWithin(GRACE_MS);
+  const first = await killCommand(options, command);
+  const inTime = await settledWithin(SETTLE_MS);
+  if (!inTime) command.cut();
+  // It may have been about to start when it was looked for, and have got its mark only now.
+  const last = inTime ? first : await killCommand(options, command);
+  if (last !== 'Stuck') return;
+  throw new SandboxLostError(
+    `sandbox ${options.where} is given up: the processes of a command that was killed are still there, or none can be started any more`,
+  );
+}
+
+/** Kills what carries the command's id, and what it left behind without one. Never rejects. */
+export async function killCommand(
+  { clock, runPlain, judge }: EndingOptions,
+  { id, begunMs }: Pick<RunningCommand, 'id' | 'begunMs'>,
+): Promise<'Killed' | 'Stuck' | 'Away'> {
+  let outcome: 'Stuck' | 'Away' = 'Away';
+  for (let attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
+    try {
+      const words = shellScript(KILL_SCRIPT, ...killArguments(id, 'KILL', clock.monotonicMs() - begunMs));
+      if ((await runPlain(words, { timeoutMs: KILL_ATTEMPT_MS })) === 0) return 'Killed';
+      outcome = 'Stuck';
+    } catch (error) {
+      const judged = await judge(error);
+      if (judged === 'Gone') return 'Killed';
+      outcome = judged;
+      await sleep(clock, RETRY_PAUSE_MS * 2 ** attempt);
+    }
+  }
+  return outcome;
+}
+
+/** False when nobody could be asked. */
+async function ask({ clock, runPlain }: EndingOptions, { id, begunMs }: RunningCommand): Promise<boolean> {
+  const words = shellScript(KILL_SCRIPT, ...killArguments(id, 'TERM', clock.monotonicMs() - begunMs));
+  return runPlain(words, { timeoutMs: KILL_ATTEMPT_MS }).then(
+    () => true,
+    () => false,
+  );
+}
