@@ -1,11 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runLoop } from '../../src/agent/loop.ts';
+import { createOpenAiModel } from '../../src/agent/models/openai/adapter.ts';
 import type { ToolCall } from '../../src/agent/models/port.ts';
 import type { Tool } from '../../src/agent/tools/port.ts';
 import { createRegistry, type ToolRegistry } from '../../src/agent/tools/registry.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import { ManualClock } from '../../src/kube/clock.ts';
 import { silentLogger } from '../../src/kube/log.ts';
 import { podSandbox } from '../../src/sandbox/pod/pod.ts';
 import type { Sandbox } from '../../src/sandbox/port.ts';
+import { startOpenAi } from '../fakes/openai/server.ts';
 import { openPods, type Pods } from '../sandbox/pods.ts';
 
 const MIB = 1024 * 1024;
@@ -96,6 +101,62 @@ test('BR-34: a command that takes too long is answered with what it printed, and
   expect(outcome).toBe('TimedOut');
   expect(result).toMatchObject({ timed_out: true, stdout: 'begun\n' });
   expect((await exec('pgrep -c -f "sleep 601$" || true')).result).toMatchObject({ stdout: '0\n' });
+});
+
+test('BR-34: two sleeps of 600 s end at 120 s, the loop goes on, and nothing of them is left', async () => {
+  const clock = new ManualClock();
+  const patient = podSandbox({
+    ...{ connection: pods.connection, client: pods.client, namespace: pods.namespace },
+    ...{ pod: sandbox.ref.name, ref: sandbox.ref, clock, logger: silentLogger },
+    deletePod: async () => undefined,
+  });
+  const commands = ['sleep 600 & sleep 600', 'pgrep -c sleep || true; pgrep -a sleep'];
+  const server = await startOpenAi({
+    scripts: {
+      m: (_request, call) => {
+        const command = commands[call - 1];
+        return command === undefined
+          ? { text: '# Report' }
+          : { toolCalls: [{ name: 'sandbox_exec', args: { command } }] };
+      },
+    },
+  });
+  const http = createHttpClient();
+  const model = createOpenAiModel({ name: 'm', baseUrl: server.url, http });
+  const sleeping = async () => (await exec('pgrep -c -f "^sleep 600$" || true')).result['stdout'];
+  try {
+    let ended = 0;
+    const running = runLoop({
+      ...{ model, system: 's', contents: [model.makeUserContent('{}')], signal },
+      tools: createRegistry({ sandbox: patient, tools: [] }),
+      limits: { maxIterations: 5, contextTokens: 60_000 },
+      sink: ({ type }) => {
+        if (type === 'ToolFinished') ended += 1;
+      },
+    });
+    await expect.poll(sleeping, { timeout: 60_000 }).toBe('2\n');
+    await clock.advance(119_000);
+    expect(await sleeping()).toBe('2\n');
+    expect(ended).toBe(0);
+    // From here on the clock goes on by itself, slowly: what waits for the killing waits by it too.
+    await clock.advance(1_000);
+    const ticking = setInterval(() => void clock.advance(20), 100);
+    const result = await running.finally(() => clearInterval(ticking));
+
+    expect(result).toMatchObject({ kind: 'Answered', text: '# Report', toolCalls: 2 });
+    const [first, second] = server.requests.slice(1).map(({ messages }) => String(messages.at(-1)?.content));
+    expect(JSON.parse(first ?? '')).toMatchObject({
+      timed_out: true,
+      error: expect.stringContaining('120 s'),
+    });
+    // The one that is left is what the pod itself waits with.
+    expect(JSON.parse(second ?? '')).toMatchObject({
+      exit_code: 0,
+      stdout: expect.stringMatching(/^1\n\d+ sleep (3600|infinity)\n$/),
+    });
+  } finally {
+    await Promise.all([server.stop(), http.close()]);
+  }
 });
 
 test('10 GiB of output raise the operator’s memory by at most 32 MiB', async () => {
