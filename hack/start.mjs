@@ -21,7 +21,10 @@ const commands = {
     [node, bin('depcruise'), 'src', 'hack', 'test', 'bench'],
   ],
   typecheck: [[node, bin('tsc'), '-p', 'tsconfig.json']],
-  generate: [[node, 'src/crds/generate-main.ts']],
+  generate: [
+    [node, 'src/crds/generate-main.ts'],
+    [node, 'hack/docs/generate-main.ts'],
+  ],
   build: [[node, bin('tsc'), '-p', 'tsconfig.build.json']],
 };
 

@@ -49,6 +49,7 @@ program
     "first word of the comment that marks the operator's notes",
     'hummingbird-session',
   )
+  .option('--command-prefix <word>', 'word that begins a command in a note', word, '/hummingbird')
   .option('--log-level <level>', 'trace, debug, info, warn, error', 'info')
   .action(async (flags: OperatorFlags) => {
     const stop = new AbortController();
@@ -77,6 +78,7 @@ interface OperatorFlags {
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly markerPrefix: string;
+  readonly commandPrefix: string;
   readonly logLevel: string;
 }
 
@@ -89,6 +91,7 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     replicaId: flags.replicaId,
     gitlabUrl: flags.gitlabUrl,
     markerPrefix: flags.markerPrefix,
+    commandPrefix: flags.commandPrefix,
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
     logLevel: flags.logLevel,
@@ -147,6 +150,11 @@ function queueUrl(text: string): string {
 function fifoQueueUrl(text: string): string {
   if (!queueUrl(text).endsWith('.fifo'))
     throw new InvalidArgumentError('it must be the address of a FIFO queue, whose name ends in .fifo');
+  return text;
+}
+
+function word(text: string): string {
+  if (!/^\S{2,64}$/.test(text)) throw new InvalidArgumentError('it must be one word of 2 to 64 characters');
   return text;
 }
 

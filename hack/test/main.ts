@@ -38,6 +38,7 @@ if (filters.length === 0) {
   await check('types', ['tsc', '-p', 'tsconfig.json']);
   await check('import arrows', ['depcruise', 'src', 'hack', 'test', 'bench']);
   await check('generated files are fresh', ['node', 'src/crds/generate-main.ts', '--check']);
+  await check('generated pages are fresh', ['node', 'hack/docs/generate-main.ts', '--check']);
 }
 // Some unit tests try the sandbox's scripts on busybox, which is among them.
 if (!quick)

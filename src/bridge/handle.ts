@@ -1,31 +1,26 @@
-import { AGENT_RUNS } from '../crds/agent-run.ts';
+import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
-import { backoffMs, type Clock, type Random, sleep } from '../kube/clock.ts';
-import { isKubeError } from '../kube/errors.ts';
-import type { Logger } from '../kube/log.ts';
-import type { EventRecorder, KubeClient } from '../kube/port.ts';
-import type { CreateRun, Decision, Skip, SkipReason } from './decide/decision.ts';
-import { decidePipeline } from './decide/pipeline.ts';
-import { parseEvent } from './events.ts';
-import type { BridgeMetrics } from './metrics.ts';
-import type { Handled, QueueMessage } from './port.ts';
+import { type ActDependencies, act } from './act.ts';
+import { decide } from './decide/decide.ts';
+import type { Decision, Facts } from './decide/decision.ts';
+import { type GitLabEvent, type OtherEvent, parseEvent } from './events/parse.ts';
+import { Observer } from './observe.ts';
+import type { BridgeGitLab, Handled, QueueMessage } from './port.ts';
 import { decodeEnvelope } from './queue/envelope.ts';
-import { buildRun } from './run.ts';
 
-export interface HandleDependencies {
-  readonly kube: KubeClient;
-  readonly events: EventRecorder;
+export interface HandleDependencies extends ActDependencies {
   /** All workflows, or undefined while they are not known yet: deciding without them would drop events. */
   readonly workflows: () => readonly AgentWorkflow[] | undefined;
-  readonly metrics: BridgeMetrics;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly random: Random;
+  /** Runs on a merge request that this process knows of. */
+  readonly runsOn: (project: string, iid: number) => readonly AgentRun[];
+  readonly gitlab: BridgeGitLab;
+  /** Word that begins a command. */
+  readonly commandPrefix: string;
 }
 
 /**
  * Decodes one message, decides, and makes the outcome durable. Safe to repeat. Throws when an outcome could not
- * be made durable (KubeError of the first one; the other workflows were still served).
+ * be made durable (the error of the first one; the other workflows were still served), and GitLabAwayError.
  */
 export async function handleMessage(
   dependencies: HandleDependencies,
@@ -36,68 +31,38 @@ export async function handleMessage(
   if (!decoded.ok) return { kind: 'Undecodable', message: decoded.message };
   const parsed = parseEvent(decoded.event);
   if (!parsed.ok) return { kind: 'Undecodable', message: parsed.message };
-  const workflows = dependencies.workflows();
-  if (workflows === undefined)
-    throw new Error('AgentWorkflows are not read yet; the message is left for later');
-  const decisions: readonly Decision<AgentWorkflow>[] =
-    parsed.event.kind === 'Pipeline'
-      ? decidePipeline(parsed.event, workflows)
-      : [{ kind: 'Skip', reason: 'EventNotHandled', message: `${parsed.event.what} events start nothing` }];
-
+  const decisions = await decisionsOn(dependencies, parsed.event, signal);
   const outcomes = await Promise.allSettled(
-    decisions.map((decision) =>
-      decision.kind === 'CreateRun'
-        ? createRun(dependencies, decision, message, signal)
-        : recordSkip(dependencies, decision, message),
-    ),
+    decisions.map((decision) => act(dependencies, decision, message, signal)),
   );
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
   return { kind: 'Durable' };
 }
 
-/** Enough for a leader change of etcd or a restart of one API server behind a load balancer. */
-const CREATE_TRIES = 3;
+/** More rounds of questions than any decision has; one that never settles stops here. */
+const MAX_ROUNDS = 5;
 
-async function createRun(
-  { kube, events, metrics, logger, clock, random }: HandleDependencies,
-  decision: CreateRun<AgentWorkflow>,
-  message: QueueMessage,
+/** Decides, asks what the decision wants to know, and decides again. */
+async function decisionsOn(
+  { workflows: known, runsOn, gitlab, commandPrefix }: HandleDependencies,
+  event: GitLabEvent | OtherEvent,
   signal: AbortSignal,
-): Promise<void> {
-  const run = buildRun(decision);
-  const fields = { messageId: message.id, run: `${run.metadata.namespace}/${run.metadata.name}` };
-  for (let tries = 1; ; tries++) {
-    try {
-      const created = await kube.create(AGENT_RUNS, run, { signal });
-      metrics.run('created');
-      logger.info({ ...fields, cause: decision.cause }, 'run created');
-      events.record(created, 'Normal', 'Created', decision.message);
-      return;
-    } catch (error) {
-      if (isKubeError(error, 'AlreadyExists')) {
-        // The name is the cause: another delivery, or this one before a restart, made it already.
-        metrics.run('existing');
-        logger.info({ ...fields, receiveCount: message.receiveCount }, 'run exists already');
-        return;
-      }
-      if (tries >= CREATE_TRIES || !isKubeError(error) || !error.retryable || signal.aborted) throw error;
-      await sleep(clock, error.retryAfterMs ?? backoffMs(tries - 1, 200, 2_000, random), signal);
-      signal.throwIfAborted();
-    }
+): Promise<readonly Decision<AgentWorkflow>[]> {
+  const workflows = known();
+  if (workflows === undefined)
+    throw new Error('AgentWorkflows are not read yet; the message is left for later');
+  const at = {
+    project: event.kind === 'Other' ? '' : event.project.path,
+    iid: event.kind === 'Other' ? 0 : (event.mergeRequest?.iid ?? 0),
+  };
+  const observer = new Observer(gitlab, at, signal);
+  let facts: Facts = {};
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const runs = runsOn(at.project, at.iid);
+    const verdict = decide(event, { workflows, runs, commandPrefix, facts });
+    if (verdict.kind === 'Decided') return verdict.decisions;
+    facts = await observer.ask(facts, verdict.questions);
   }
-}
-
-/** Most events of a project end this way; an Event for each would push the telling ones out of `kubectl describe`. */
-const NO_NEWS: ReadonlySet<SkipReason> = new Set(['PipelineNotFinished', 'NotTriggered']);
-
-async function recordSkip(
-  { events, metrics, logger }: HandleDependencies,
-  { workflow, reason, message: text }: Skip<AgentWorkflow>,
-  message: QueueMessage,
-): Promise<void> {
-  metrics.skip(reason);
-  logger.info({ messageId: message.id, workflow: workflow?.metadata.name, reason }, text);
-  if (workflow === undefined || NO_NEWS.has(reason)) return;
-  events.record(workflow, reason === 'InvalidRule' ? 'Warning' : 'Normal', reason, text);
+  throw new Error(`${event.kind} event of ${at.project}!${at.iid}: no decision after ${MAX_ROUNDS} rounds`);
 }

@@ -1,5 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
-import type { SkipReason } from './decide/decision.ts';
+import type { Answer } from './decide/decision.ts';
+import type { SkipReason } from './decide/reasons.ts';
 
 export type MessageOutcome =
   /** Durable outcome, deleted. */
@@ -15,6 +16,9 @@ export interface BridgeMetrics {
   message(outcome: MessageOutcome): void;
   skip(reason: SkipReason): void;
   run(outcome: 'created' | 'existing'): void;
+  answer(what: Answer['what'], outcome: 'posted' | 'existing' | 'refused'): void;
+  /** So many threads were resolved. */
+  resolved(threads: number): void;
 }
 
 export function bridgeMetrics(registry: Registry): BridgeMetrics {
@@ -37,9 +41,22 @@ export function bridgeMetrics(registry: Registry): BridgeMetrics {
     labelNames: ['outcome'],
     registers,
   });
+  const answers = new Counter({
+    name: 'hummingbird_bridge_answers_total',
+    help: 'Answers to notes by what they say, and whether they were posted, existed already, or GitLab refused them.',
+    labelNames: ['answer', 'outcome'],
+    registers,
+  });
+  const resolved = new Counter({
+    name: 'hummingbird_bridge_threads_resolved_total',
+    help: 'Threads of our bots that were resolved after a success or a push.',
+    registers,
+  });
   return {
     message: (outcome) => messages.inc({ outcome }),
     skip: (reason) => skips.inc({ reason }),
     run: (outcome) => runs.inc({ outcome }),
+    answer: (answer, outcome) => answers.inc({ answer, outcome }),
+    resolved: (threads) => resolved.inc(threads),
   };
 }

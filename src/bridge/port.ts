@@ -1,3 +1,6 @@
+import type { AgentWorkflow } from '../crds/agent-workflow.ts';
+import type { MergeRequests, Notes, Threads } from '../notes/port.ts';
+
 /** A message attribute as SQS has it, to be sent on as it came. */
 export interface NativeAttribute {
   /** `String`, `Number`, `Binary`, or one of them with a suffix. */
@@ -64,3 +67,16 @@ export type Handled =
   | { readonly kind: 'Durable' }
   /** Will be no better when read again; `message` says what and where. */
   | { readonly kind: 'Undecodable'; readonly message: string };
+
+/** GitLab as the bridge uses it: facts and answers with the operator's own token, threads with their bot's. */
+export interface BridgeGitLab {
+  readonly mergeRequests: MergeRequests;
+  readonly threads: Threads;
+  /** Notes of the workflow's bot on a project, or why they cannot be had. */
+  notes(
+    workflow: AgentWorkflow,
+    project: string,
+  ): Promise<
+    { readonly kind: 'Ok'; readonly value: Notes } | { readonly kind: 'Invalid'; readonly message: string }
+  >;
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseEvent } from '../bridge/events.ts';
+import { parseEvent } from '../bridge/events/parse.ts';
 import { decodeEnvelope } from '../bridge/queue/envelope.ts';
 import { AgentRunSpec } from '../crds/agent-run.ts';
 import { iid, projectPath, sha } from '../crds/shapes.ts';

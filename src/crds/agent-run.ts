@@ -23,6 +23,9 @@ import {
 export const TRIGGER_KINDS = ['Manual', 'Pipeline', 'MergeRequest', 'Command', 'Reply'] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];
 
+/** Longest `spec.message`, in characters. */
+export const RUN_MESSAGE_MAX = 16_384;
+
 const trigger = cel(
   z.object({
     kind: z
@@ -93,7 +96,7 @@ const specFields = z.object({
     })
     .describe('Merge request to analyse.'),
   trigger: trigger.prefault({}).describe('Why the run exists. Left out: Manual.'),
-  message: text(16_384)
+  message: text(RUN_MESSAGE_MAX)
     .optional()
     .describe(
       'What the person asked, in their words; shown to the model after the event. At most 16384 characters.',

@@ -2,7 +2,8 @@ import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import type { HttpClient } from '../http/client.ts';
 import { createNotesFactory } from '../notes/gitlab-notes.ts';
 import { createMergeRequestsFactory } from '../notes/merge-requests.ts';
-import type { MergeRequests, NotesFactory } from '../notes/port.ts';
+import type { MergeRequests, Notes, NotesFactory, Threads } from '../notes/port.ts';
+import { createThreads } from '../notes/threads.ts';
 import { type OperatorSettings, SettingsError } from '../settings/operator.ts';
 import type { References, Resolved } from '../settings/references.ts';
 import { orchestratorToken, type ToolToken } from '../settings/tokens.ts';
@@ -12,6 +13,7 @@ import type { SourceFactory } from '../sources/port.ts';
 export interface GitLabParts {
   readonly notes: NotesFactory;
   readonly mergeRequests: MergeRequests;
+  readonly threads: Threads;
   readonly sources: SourceFactory;
 }
 
@@ -26,15 +28,12 @@ export function joinGitLab(parts: {
   const baseUrl = settings.gitlabUrl;
   const [first, ...rest] = settings.secrets.markerKeys.map(({ id, key }) => ({ id, secret: key }));
   if (first === undefined) throw new SettingsError('HUMMINGBIRD_MARKER_KEYS holds no key');
+  const marker = { keys: [first, ...rest], prefix: settings.markerPrefix } as const;
+  const own = orchestratorToken(settings.secrets.orchestratorToken);
   return {
-    notes: createNotesFactory({
-      http,
-      baseUrl,
-      marker: { keys: [first, ...rest], prefix: settings.markerPrefix },
-    }),
-    mergeRequests: createMergeRequestsFactory({ http, baseUrl }).mergeRequestsWith(
-      orchestratorToken(settings.secrets.orchestratorToken),
-    ),
+    notes: createNotesFactory({ http, baseUrl, marker }),
+    mergeRequests: createMergeRequestsFactory({ http, baseUrl }).mergeRequestsWith(own),
+    threads: createThreads({ http, baseUrl, marker }, own),
     sources: createSourceFactory({
       http,
       gitlabUrl: baseUrl,
@@ -62,4 +61,15 @@ export async function readToken(
     workflow.spec.dataSources.gitlab !== undefined ||
     workflow.spec.projects.some(({ path, tokens }) => path === project && tokens?.gitlab !== undefined);
   return declared ? references.gitlabToolToken(workflow, project) : undefined;
+}
+
+/** Notes of a workflow's bot on one project. */
+export async function workflowNotes(
+  references: References,
+  notes: NotesFactory,
+  workflow: AgentWorkflow,
+  project: string,
+): Promise<Resolved<Notes>> {
+  const token = await references.actionToken(workflow, project);
+  return token.kind === 'Ok' ? { kind: 'Ok', value: notes.notesFor(project, token.value) } : token;
 }

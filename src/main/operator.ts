@@ -24,7 +24,7 @@ import { podSandbox } from '../sandbox/pod/pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
-import { joinGitLab, readToken } from './gitlab.ts';
+import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
@@ -132,6 +132,14 @@ export async function joinOperator(
     events,
     namespace,
     workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
+    runsOn: (project, iid) =>
+      runs.list(({ spec }) => spec.mergeRequest.project === project && spec.mergeRequest.iid === iid),
+    gitlab: {
+      mergeRequests: gitlab.mergeRequests,
+      threads: gitlab.threads,
+      notes: (workflow, project) => workflowNotes(references, gitlab.notes, workflow, project),
+    },
+    commandPrefix: settings.commandPrefix,
     registry,
     logger: log,
   });

@@ -119,6 +119,8 @@ export interface ThreadNote {
 
 /** Discussions as the operator itself reads and answers them (orchestrator tier). */
 export interface Threads {
+  /** Resolves when GitLab answers, to whatever effect. Throws while it does not. */
+  ping(signal?: AbortSignal): Promise<void>;
   /** `GET /user` of the token, cached. */
   botUserId(signal?: AbortSignal): Promise<NoteOutcome<number>>;
   /** Notes of a discussion, in their order. */

@@ -35,6 +35,10 @@ class GitLabThreads implements Threads {
     this.#marker = marker;
   }
 
+  async ping(signal?: AbortSignal): Promise<void> {
+    await outcome(this.#api.resources(signal).users.showCurrentUser());
+  }
+
   /** Only an answer is remembered: a refusal or a failure is asked again. */
   async botUserId(signal?: AbortSignal): Promise<NoteOutcome<number>> {
     if (this.#self !== undefined) return this.#self;

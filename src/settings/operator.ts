@@ -11,6 +11,8 @@ export interface OperatorSettings {
   readonly replicaId: string;
   readonly gitlabUrl: string;
   readonly markerPrefix: string;
+  /** Word that begins a command in a note. */
+  readonly commandPrefix: string;
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly logLevel: string;

@@ -23,6 +23,7 @@ import {
 } from '../builders/kube-access.ts';
 import { until } from '../builders/pool.ts';
 import { publishToTopic } from '../fakes/sns-publish.ts';
+import { type BridgeGitLabWorld, bridgeGitLab } from './gitlab.ts';
 
 const REGION = 'us-east-1';
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -31,6 +32,7 @@ const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 export interface BridgeWorld extends KubeAccess {
   readonly namespaces: TwoNamespaces;
   readonly workflows: Informer<AgentWorkflow>;
+  readonly gitlab: BridgeGitLabWorld;
   /** A queue of the test's own, with a dead-letter queue and a topic that feeds it. */
   aQueue(options?: {
     readonly maxReceiveCount?: number;
@@ -57,6 +59,7 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
   const access = await kubeAccess();
   const namespaces = await twoNamespaces();
   const workflows = await access.informer(AGENT_WORKFLOWS, namespaces.agents);
+  const gitlab = await bridgeGitLab();
   const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false });
   const client = new SQSClient({ endpoint: server.address, region: REGION, credentials });
   const queues: { close(): void }[] = [];
@@ -64,6 +67,7 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
     ...access,
     namespaces,
     workflows,
+    gitlab,
     aQueue(options = {}) {
       const made = makeQueue(server, client, options);
       queues.push(made.queue);
@@ -72,6 +76,7 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
     async aWorkflow() {
       const name = unique('analyze');
       const project = `group/${name}`;
+      gitlab.aProject(project);
       await access.kube.create(AGENT_WORKFLOWS, workflowOn(name, namespaces.agents, project));
       await until('the informer knows the workflow', () => workflows.get(`${namespaces.agents}/${name}`));
       return { name, project };
@@ -84,6 +89,7 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
       for (const queue of queues) queue.close();
       client.destroy();
       await server.stop();
+      await gitlab.close();
       await namespaces.remove();
       await access.close();
     },
@@ -110,6 +116,9 @@ export function aWorker(
     kube: world.kube,
     events: world.events,
     workflows: () => world.workflows.list(),
+    runsOn: () => [],
+    gitlab: world.gitlab.parts,
+    commandPrefix: '/hummingbird',
     metrics: { ...bridgeMetrics(registry), ...queueMetrics(registry) },
     health: queueHealth(systemClock),
     logger: silentLogger,

@@ -56,6 +56,24 @@ export function evaluateTrigger(trigger: Trigger, subject: TriggerSubject): Verd
   return { kind: 'Denied', message: `none of the ${rules.length} rules matches` };
 }
 
+/**
+ * Whether some user could be allowed: true when only the user, or a rule that cannot be used, stands between the
+ * event and a run.
+ */
+export function couldAllow(trigger: Trigger, subject: Omit<TriggerSubject, 'user'>): boolean {
+  const anybody = { ...subject, user: undefined };
+  if (ignoredBy(trigger, anybody) !== undefined) return false;
+  const rules = trigger.rules ?? [];
+  if (rules.length === 0) return byDefault(anybody).kind === 'Allowed';
+  for (const { user, ...rule } of rules) {
+    const outcome = matchesRule(rule, anybody);
+    if (!outcome.ok) return true;
+    if (outcome.matches && rule.action === 'Allow') return true;
+    if (outcome.matches && user === undefined) return false;
+  }
+  return false;
+}
+
 function ignoredBy(trigger: Trigger, subject: TriggerSubject): string | undefined {
   const user = subject.user;
   const userPattern =

@@ -9,6 +9,7 @@ export interface RunCause {
   readonly workflow: string;
   readonly projectId: number;
   readonly iid: number;
+  /** Empty when the head at the start of the run counts. */
   readonly sha: string;
   readonly trigger: 'Pipeline' | 'MergeRequest' | 'Command' | 'Reply';
   /** What GitLab calls the event: pipeline id, note id; the sha again for merge request events. */

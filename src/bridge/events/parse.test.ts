@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEvent } from './events.ts';
+import { parseEvent } from './parse.ts';
 
 const sha = 'a'.repeat(40);
 const webhook = (rest: Record<string, unknown> = {}) => ({
