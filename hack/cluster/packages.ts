@@ -8,7 +8,10 @@ export interface Need {
   readonly package: string;
 }
 
-/** What the node needs from the machine: a command in PATH (or one of several files), and the Debian package that has it. */
+/**
+ * What the node, and the tests' stand-ins for machines, need here: a command in PATH (or one of several files), and
+ * the Debian package that has it.
+ */
 const needs: readonly Need[] = [
   { anyOf: ['containerd'], package: 'containerd' },
   { anyOf: ['runc'], package: 'runc' },
@@ -18,6 +21,8 @@ const needs: readonly Need[] = [
   { anyOf: ['ip'], package: 'iproute2' },
   { anyOf: ['openssl'], package: 'openssl' },
   { anyOf: ['nsenter'], package: 'util-linux' },
+  { anyOf: ['ssh-keygen'], package: 'openssh-client' },
+  { anyOf: ['sshd'], package: 'openssh-server' },
 ];
 
 /** Folder of the CNI plugins: Debian's own, or where upstream's archive is unpacked by custom. */

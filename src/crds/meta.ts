@@ -38,6 +38,10 @@ export const ANNOTATIONS = {
   egressProbe: 'hummingbird.dev/egress-probe',
   /** namespace/name of the run, for people. */
   runName: 'hummingbird.dev/run-name',
+  /** On machines: the SSH host key that answered at the first contact. */
+  hostKey: 'hummingbird.dev/ssh-host-key',
+  /** On machines: the guest's boot id at the first contact. */
+  bootId: 'hummingbird.dev/boot-id',
 } as const;
 
 export const MANAGED_BY = 'hummingbird-operator';

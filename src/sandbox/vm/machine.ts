@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../../kube/clock.ts';
+import { errorFields, type Logger } from '../../kube/log.ts';
+import { commandSandbox } from '../command/sandbox.ts';
+import type { Sandbox, SandboxRef } from '../port.ts';
+import { MachineCommands } from './commands.ts';
+import type { MachineConnection } from './connection.ts';
+import { startMachine } from './start.ts';
+
+export interface MachineSandboxOptions {
+  readonly ref: SandboxRef;
+  /** May be shared with others; `cleanup` closes it. */
+  readonly connection: MachineConnection;
+  /** Idempotent. */
+  deleteMachine(): Promise<void>;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Ids that are used once. */
+  readonly newId?: () => string;
+  /** Until it runs and has an address, default 300 s. */
+  readonly machineTimeoutMs?: number;
+  /** From then on until a command succeeds over SSH, default 120 s (SSH_READY_TIMEOUT). */
+  readonly sshTimeoutMs?: number;
+}
+
+/** A sandbox that is one virtual machine: whoever made or claimed it hands it over. Commands go through ssh. */
+export function machineSandbox(options: MachineSandboxOptions): Sandbox {
+  const { ref, connection, logger, clock = systemClock, newId = randomUUID } = options;
+  const { machineTimeoutMs = 300_000, sshTimeoutMs = 120_000 } = options;
+  const commands = new MachineCommands({ connection, clock, newId });
+  return commandSandbox({
+    ref,
+    commands,
+    newId,
+    start: (signal) => startMachine(connection, commands, { clock, machineTimeoutMs, sshTimeoutMs }, signal),
+    async cleanup() {
+      await connection.close();
+      try {
+        await options.deleteMachine();
+      } catch (error) {
+        const fields = { machine: connection.where, ...errorFields(error) };
+        logger.warn(fields, 'sandbox machine not deleted; the reaper will try again');
+      }
+    },
+  });
+}
