@@ -29,6 +29,9 @@ import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
+/** A run asks for the same Secrets at its admission, for its note and for its loop, all within a second. */
+const RUN_SECRETS_MS = 2_000;
+
 /** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
 export async function joinOperator(
   settings: OperatorSettings,
@@ -70,6 +73,7 @@ export async function joinOperator(
 
   const http = createHttpClient({ redactor });
   const references = joinReferences(kube, (value) => redactor.add(value));
+  const runReferences = joinReferences(kube, (value) => redactor.add(value), { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);
 
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
@@ -78,7 +82,7 @@ export async function joinOperator(
   const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> =>
     workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref);
   const google = createGoogleCredentials({ http, secrets: redactor });
-  const gitlab = joinGitLab({ settings, http, references, workflow: workflowOf });
+  const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 
   const exec = execConnection(connection);
@@ -113,12 +117,13 @@ export async function joinOperator(
       holderName,
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
       workflow: (ref) => workflowOf(ref),
-      actionToken: (workflow, project) => references.actionToken(workflow, project),
-      model: (workflow, override) => openModel({ references, http, google }, workflow, override),
-      prompt: (workflow) => references.prompt(workflow),
+      actionToken: (workflow, project) => runReferences.actionToken(workflow, project),
+      model: (workflow, override) =>
+        openModel({ references: runReferences, http, google }, workflow, override),
+      prompt: (workflow) => runReferences.prompt(workflow),
       sources: gitlab.sources,
       sourceAccess: async (workflow, project) =>
-        (await readToken(references, workflow, project)) ?? { kind: 'Ok', value: undefined },
+        (await readToken(runReferences, workflow, project)) ?? { kind: 'Ok', value: undefined },
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,

@@ -4,17 +4,28 @@ import type { GoogleCredentials } from '../agent/models/vertex/credentials.ts';
 import { loadBuiltinPrompt } from '../agent/prompt-files.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import type { HttpClient } from '../http/client.ts';
+import { type Clock, systemClock } from '../kube/clock.ts';
 import { CONFIG_MAP, SECRET } from '../kube/kinds.ts';
 import type { KubeClient } from '../kube/port.ts';
 import { createReferences, type References, type Resolved } from '../settings/references.ts';
+import type { ReadSecret } from '../settings/secrets.ts';
+import { sharedReads } from '../settings/shared-reads.ts';
 
-/** References read from the cluster at the time of asking: a rotated Secret counts from the next use on. */
-export function joinReferences(kube: KubeClient, onSecret: (value: string) => void): References {
+/**
+ * References read from the cluster at the time of asking: a rotated Secret counts from the next use on. With `shareMs`
+ * those that ask for a Secret within that time share one read.
+ */
+export function joinReferences(
+  kube: KubeClient,
+  onSecret: (value: string) => void,
+  { shareMs = 0, clock = systemClock }: { readonly shareMs?: number; readonly clock?: Clock } = {},
+): References {
+  const readSecret: ReadSecret = async (namespace, name) => {
+    const found = await kube.get(SECRET, { namespace, name });
+    return found && { labels: found.metadata.labels ?? {}, data: found.data ?? {} };
+  };
   return createReferences({
-    async readSecret(namespace, name) {
-      const found = await kube.get(SECRET, { namespace, name });
-      return found && { labels: found.metadata.labels ?? {}, data: found.data ?? {} };
-    },
+    readSecret: shareMs === 0 ? readSecret : sharedReads(readSecret, shareMs, () => clock.monotonicMs()),
     readConfigMapKey: async (namespace, name, key) =>
       (await kube.get(CONFIG_MAP, { namespace, name }))?.data?.[key],
     readBuiltinPrompt: (name) => loadBuiltinPrompt(name),

@@ -9,6 +9,7 @@ import { admit } from './steps/admit.ts';
 import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
 import { postPlaceholder, updateNote } from './steps/note.ts';
+import { prepare } from './steps/prepare.ts';
 import { awaitTurn, openSession } from './steps/resume.ts';
 import { claimSandbox, lingerSandbox, releaseSandbox } from './steps/sandbox.ts';
 import { saveSession } from './steps/session.ts';
@@ -30,6 +31,8 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
       return admit(context);
     case 'PostPlaceholder':
       return postPlaceholder(context);
+    case 'Prepare':
+      return prepare(context);
     case 'AwaitTurn':
       return awaitTurn(context, step.behind);
     case 'OpenSession':

@@ -58,7 +58,17 @@ describe('decide, before the outcome', () => {
       { kind: 'TakeHold' },
     ],
     ['admits before it costs anything', observed(aRun(held)), { kind: 'Admit' }],
-    ['posts the placeholder before it claims', observed(aRun(admitted)), { kind: 'PostPlaceholder' }],
+    ['posts the placeholder and claims side by side', observed(aRun(admitted)), { kind: 'Prepare' }],
+    [
+      'posts the placeholder alone when the sandbox was claimed already',
+      observed(aRun(admitted), { holdsSandbox: true }),
+      { kind: 'PostPlaceholder' },
+    ],
+    [
+      'posts the placeholder alone when no sandbox is wanted',
+      observed(aRun(admitted), { usesSandbox: false }),
+      { kind: 'PostPlaceholder' },
+    ],
     [
       'posts nothing when nothing is published',
       observed(aRun(admitted), { publishesNote: false }),

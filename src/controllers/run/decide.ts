@@ -50,6 +50,8 @@ export type Step =
   | { readonly kind: 'TakeHold' }
   | { readonly kind: 'Admit' }
   | { readonly kind: 'PostPlaceholder' }
+  /** The placeholder and the sandbox, side by side. */
+  | { readonly kind: 'Prepare' }
   | { readonly kind: 'AwaitTurn'; readonly behind: string }
   | { readonly kind: 'OpenSession' }
   | { readonly kind: 'ClaimSandbox' }
@@ -122,7 +124,8 @@ function decideWork(observed: Observed, now: Date): Step {
     return { kind: 'SetOutcome', reason: stop.reason, message: stop.message };
   }
   if (!isTrue(run.status?.conditions, 'Admitted')) return { kind: 'Admit' };
-  if (observed.publishesNote && run.status?.note === undefined) return { kind: 'PostPlaceholder' };
+  if (observed.publishesNote && run.status?.note === undefined)
+    return { kind: claimsAtOnce(observed) ? 'Prepare' : 'PostPlaceholder' };
   if (execution.kind === 'Finished') return { kind: 'TakeResult' };
   if (execution.kind === 'Running')
     return execution.unrecorded
@@ -133,6 +136,11 @@ function decideWork(observed: Observed, now: Date): Step {
   if (observed.session.kind === 'ToOpen') return { kind: 'OpenSession' };
   if (observed.usesSandbox && !observed.holdsSandbox) return { kind: 'ClaimSandbox' };
   return { kind: 'StartLoop' };
+}
+
+/** A run that goes on with a session may have to wait for its turn, and takes no sandbox until then. */
+function claimsAtOnce({ execution, session, usesSandbox, holdsSandbox }: Observed): boolean {
+  return execution.kind === 'None' && session.kind === 'New' && usesSandbox && !holdsSandbox;
 }
 
 interface Stop {
