@@ -156,7 +156,7 @@ async function removeLink(link: string): Promise<void> {
 
 /** The interface may go by itself in between, together with the namespace of its other end. */
 function ignoreMissing(error: unknown): void {
-  if (!(error instanceof CommandError && error.stderr.includes('Cannot find device'))) throw error;
+  if (!(error instanceof CommandError && /Cannot find device|No such device/.test(error.stderr))) throw error;
 }
 
 function linkName(name: string): string {

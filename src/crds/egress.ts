@@ -7,9 +7,14 @@ export const PROBE_DISABLED = 'disabled';
  * Whether the sandbox may be handed out as far as its network is concerned: shown to reach none, and that not too
  * long ago, or of a pool that trusts its cluster. What is missing or unreadable counts as not proven.
  */
-export function isEgressProven({ metadata }: KubeObject, now: Date): boolean {
-  const { annotations } = metadata;
+export function isEgressProven(object: KubeObject, now: Date): boolean {
+  const { annotations } = object.metadata;
   if (annotations?.[ANNOTATIONS.egressOpen] !== undefined) return false;
-  if (annotations?.[ANNOTATIONS.egressProbe] === PROBE_DISABLED) return true;
+  return annotations?.[ANNOTATIONS.egressProbe] === PROBE_DISABLED || carriesProof(object, now);
+}
+
+/** Whether it was shown to reach no network, and that not too long ago. */
+export function carriesProof({ metadata: { annotations } }: KubeObject, now: Date): boolean {
+  if (annotations?.[ANNOTATIONS.egressOpen] !== undefined) return false;
   return Date.parse(annotations?.[ANNOTATIONS.egressBlockedUntil] ?? '') > now.getTime();
 }

@@ -47,8 +47,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** The cluster of a test run whose process is gone. */
+/** A cluster of a test run, or of one of its files, whose process is gone. */
 function isAbandoned(name: string): boolean {
-  const pid = /^test-(\d+)$/.exec(name)?.[1];
+  const pid = /^test-(\d+)(?:-[a-z]+)?$/.exec(name)?.[1];
   return pid !== undefined && !existsSync(`/proc/${pid}`);
 }

@@ -194,7 +194,7 @@ export const FULL = {
       claim: { timeout: '1m', createOnEmpty: true },
       maxActive: '10m',
       linger: { duration: '0s', max: 0 },
-      egressProbe: { enabled: false, period: '1m' },
+      egressProbe: { enabled: false, period: '1m', targets: [{ address: '192.0.2.7', port: 5432 }] },
     },
     status: {
       conditions,
