@@ -16,7 +16,7 @@ export const model = cel(
     baseURL: httpUrl
       .optional()
       .describe(
-        'Address of the OpenAI-compatible endpoint up to and with /v1: https://models.example.org/v1. Required for OpenAICompatible, refused for others.',
+        "Address of the OpenAI-compatible endpoint up to and with /v1: https://models.example.org/v1; required there. For the others scheme and host of a gateway in front of Google's, without a path; left out: Google's own.",
       ),
     apiKeySecretRef: secretKeyRef('model', 'the API key')
       .optional()
@@ -55,8 +55,15 @@ export const model = cel(
       .describe('Prices of a model that the operator does not know. Without a price the cost stays unknown.'),
   }),
   {
-    rule: "(self.provider == 'OpenAICompatible') == has(self.baseURL)",
-    message: 'model.baseURL is required when provider is OpenAICompatible, and must be left out otherwise',
+    rule: "self.provider != 'OpenAICompatible' || has(self.baseURL)",
+    message: 'model.baseURL is required when provider is OpenAICompatible',
+    fieldPath: '.baseURL',
+    reason: 'FieldValueRequired',
+  },
+  {
+    rule: "self.provider == 'OpenAICompatible' || !has(self.baseURL) || self.baseURL.matches('^https?://[^/]+$')",
+    message:
+      'model.baseURL must be scheme and host only, such as https://gateway.example.org, unless provider is OpenAICompatible',
     fieldPath: '.baseURL',
   },
   {

@@ -1,19 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLACEHOLDER, type PrintedSecrets, printingSecrets } from '../builders/secrets.ts';
 import { type GeminiServer, startGemini } from '../fakes/gemini/server.ts';
 import { aCliWorld, type CliWorld, type Ended, PROJECT } from './world.ts';
 
 const MODEL = 'gemini-3-flash';
 const API_KEY = 'gemini-key-canary-0001';
-// biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a shell
-const PLACEHOLDER = '${GITLAB_TOKEN}';
-const { privateKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-});
-const keyLines = privateKey.trim().split('\n').slice(1, -1);
 
 describe.each([
   ['inline', ''],
@@ -22,22 +14,19 @@ describe.each([
   let world: CliWorld;
   let gemini: GeminiServer;
   let ended: Ended;
+  let printed: PrintedSecrets;
   let files: { context: string; transcript: string };
 
   beforeAll(async () => {
     world = await aCliWorld({ unused: () => ({ text: '' }) });
-    // The commit's own text is the command's: no secret stands in a call of the model.
-    const { orchestrator } = world.tokens;
-    const [prefix = '', rest = ''] = orchestrator.split(/(?<=^.{6})/);
-    const printing = `printf '%s%s\\n' '${prefix}' '${rest}'; echo '${PLACEHOLDER}'; printf '%b' '${privateKey.replace('PRIVATE', 'PRI%s').replaceAll('\n', '\\n')}' | sed s/PRI%s/PRIVATE/`;
-    const command = `echo ${Buffer.from(`${printing}; ${filler} ${printing}`).toString('base64')} | base64 -d | sh`;
+    printed = printingSecrets(world.tokens.orchestrator, filler);
     gemini = await startGemini({
       apiKey: API_KEY,
       scripts: {
         [MODEL]: ({ contents }) =>
           contents.length > 1
             ? { text: `Seen: ${JSON.stringify(contents.at(-1))} and ${PLACEHOLDER}` }
-            : { toolCalls: [{ name: 'sandbox_exec', args: { command } }] },
+            : { toolCalls: [{ name: 'sandbox_exec', args: { command: printed.command } }] },
       },
     });
     await world.configure(
@@ -48,7 +37,7 @@ describe.each([
     const args = ['--event', JSON.stringify({ project: PROJECT, iid: 1 }), '--save-session', folder];
     ended = await world.run([...args, '--publish', 'note', '-o', 'json'], {
       GEMINI_KEY: API_KEY,
-      ORCHESTRATOR_GITLAB_TOKEN: orchestrator,
+      ORCHESTRATOR_GITLAB_TOKEN: world.tokens.orchestrator,
       HUMMINGBIRD_MARKER_KEYS: `k1:${'ab'.repeat(16)}`,
     });
     files = {
@@ -75,7 +64,7 @@ describe.each([
     const { orchestrator, tool, action } = world.tokens;
     for (const [place, text] of Object.entries(places())) {
       for (const secret of [orchestrator, tool, action, API_KEY]) expect(text, place).not.toContain(secret);
-      for (const line of keyLines) expect(text, place).not.toContain(line);
+      for (const line of printed.keyLines) expect(text, place).not.toContain(line);
     }
     expect(places()['later requests']).toContain('[redacted]');
     expect(places()['later requests']).toContain('[redacted private key]');

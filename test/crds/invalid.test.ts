@@ -162,12 +162,12 @@ const agentWorkflow: readonly Row[] = [
   [
     'an endpoint that is not named',
     [set('spec.model', openAi)],
-    /spec\.model\.baseURL: Invalid.*required when provider is OpenAICompatible/,
+    /spec\.model\.baseURL: Required value: .*required when provider is OpenAICompatible/,
   ],
   [
-    'an endpoint for Gemini',
+    'a gateway for Gemini with a path',
     [set('spec.model.baseURL', 'https://m.example.org/v1')],
-    /spec\.model\.baseURL: Invalid.*must be left out otherwise/,
+    /spec\.model\.baseURL: Invalid.*must be scheme and host only/,
   ],
   [
     'a password in an address',

@@ -22,7 +22,7 @@ import { type OpenAiServer, type Script, startOpenAi } from '../fakes/openai/ser
 
 export const PROJECT = 'group/app';
 export const SANDBOX_IMAGE = 'hummingbird.test/sandbox:1';
-const MODEL_KEY = 'sk-canary-model-key-0001';
+export const MODEL_KEY = 'sk-canary-model-key-0001';
 
 export interface WorldOptions {
   /** The workflow's model, by name; the first one is the workflow's. */
