@@ -42,6 +42,8 @@ export interface LeaderParts {
   readonly pods: Informer<Pod>;
   readonly deployments: Informer<Deployment>;
   readonly networkPolicies: Informer<NetworkPolicy>;
+  /** Run while this replica leads; each ends when its signal is aborted, and never rejects. */
+  readonly beside: OperatorParts['loops'];
 }
 
 /** As a replica's own Lease: what leads is gone after this, and another one begins. */
@@ -72,6 +74,9 @@ export function leaderLoop(parts: LeaderParts): OperatorParts['loops'][number] {
 async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
   const { kube, events, log, sandboxNamespace } = parts;
   const controllers = [poolController(parts), workflowController(parts), sessionController(parts)];
+  const ending = new AbortController();
+  const until = AbortSignal.any([signal, ending.signal]);
+  const beside = parts.beside.map((loop) => loop.run(until));
   try {
     await Promise.all(controllers.map((controller) => controller.start()));
     await runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal);
@@ -79,7 +84,8 @@ async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
     // Stopped before the caches had synced; the election goes on.
     if (!signal.aborted) log.error(errorFields(error), 'leading failed');
   } finally {
-    await Promise.all(controllers.map((controller) => controller.stop()));
+    ending.abort(new Error('no longer leading'));
+    await Promise.all([...beside, ...controllers.map((controller) => controller.stop())]);
   }
 }
 
