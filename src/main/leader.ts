@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { OperatorParts } from '../cli/operator.ts';
 import { createPoolController } from '../controllers/pool/controller.ts';
+import type { EgressWatch } from '../controllers/pool/egress/watch.ts';
 import { runReaper } from '../controllers/pool/reap.ts';
 import { createSessionReconciler } from '../controllers/session/reconcile.ts';
 import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
@@ -42,6 +43,7 @@ export interface LeaderParts {
   readonly pods: Informer<Pod>;
   readonly deployments: Informer<Deployment>;
   readonly networkPolicies: Informer<NetworkPolicy>;
+  readonly egress: EgressWatch;
   /** Run while this replica leads; each ends when its signal is aborted, and never rejects. */
   readonly beside: OperatorParts['loops'];
 }
@@ -90,8 +92,9 @@ async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
 }
 
 function poolController(parts: LeaderParts): Controller {
-  const { kube, events, pools, pods, deployments, networkPolicies, log } = parts;
-  return createPoolController({ kube, events, pools, pods, deployments, networkPolicies, logger: log });
+  const { kube, events, pools, pods, deployments, networkPolicies, egress, log } = parts;
+  const owned = { pods, deployments, networkPolicies };
+  return createPoolController({ kube, events, pools, ...owned, egress, logger: log });
 }
 
 function sessionController({ kube, events, log, store, sessions, pods }: LeaderParts): Controller {

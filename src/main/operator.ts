@@ -1,3 +1,5 @@
+import { getServers } from 'node:dns';
+import { networkInterfaces } from 'node:os';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
@@ -24,6 +26,7 @@ import { podSandbox } from '../sandbox/pod/pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
+import { joinEgress } from './egress.ts';
 import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinReferences, openModel } from './references.ts';
@@ -148,6 +151,11 @@ export async function joinOperator(
     registry,
     logger: log,
   });
+  const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
+  const egress = await joinEgress({
+    ...{ kube, transport, exec, events, pools, pods, registry, log },
+    surroundings: { env, nameServers: getServers(), addresses: ownAddresses(), port: settings.healthPort },
+  });
   const leader = leaderLoop({
     kube,
     events,
@@ -161,11 +169,12 @@ export async function joinOperator(
     runs,
     sessions: operator.informer(AGENT_SESSIONS, { namespace }),
     workflows,
-    pools: operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace }),
+    pools,
     pods,
     deployments: operator.informer(DEPLOYMENT, { namespace: sandboxNamespace }),
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
-    beside: bridge.leaderLoops,
+    egress: egress.watch,
+    beside: [...bridge.leaderLoops, egress.loop],
   });
   return {
     log,
@@ -185,6 +194,12 @@ export async function joinOperator(
     },
   };
 }
+
+/** In a pod: what other pods reach it by. */
+const ownAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((found = []) =>
+    found.flatMap(({ address, internal, scopeid = 0 }) => (internal || scopeid > 0 ? [] : [address])),
+  );
 
 /** Another name after every start of a replica, so that its own earlier holds are seen as somebody else's. */
 const holderOf = (replica: string, incarnation: number): string => `${replica}/${incarnation}`;
