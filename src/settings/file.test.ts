@@ -93,6 +93,19 @@ workflows:
     });
   });
 
+  it('opens other projects to the tools of a workflow, when it names them', async () => {
+    const { workflows } = await load(
+      SMALL.replace('token_env: READ', 'token_env: READ, allowed_projects: [group/library]'),
+    );
+    expect(workflows[0]?.workflow.spec.dataSources.gitlab?.allowedProjects).toEqual(['group/library']);
+    const closed = await load(SMALL);
+    expect(closed.workflows[0]?.workflow.spec.dataSources.gitlab?.allowedProjects).toEqual([]);
+    const wrong = load(SMALL.replace('token_env: READ', 'allowed_projects: ["*"]'));
+    await expect(wrong).rejects.toThrow(
+      /data_sources\.gitlab\.allowed_projects\.0: must be the full path of a GitLab project/,
+    );
+  });
+
   it('finds the workflows of a project, whatever the case of its path', async () => {
     const config = await load(`
 workflows:

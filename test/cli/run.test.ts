@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { pipelineHook } from '../fakes/gitlab/index.ts';
+import { ACCESS, pipelineHook } from '../fakes/gitlab/index.ts';
 import type { ChatRequestBody } from '../fakes/openai/check.ts';
 import type { Script } from '../fakes/openai/server.ts';
 import { aCliWorld, type CliWorld, PROJECT } from './world.ts';
@@ -30,6 +30,12 @@ const script: Script = (request) => {
       text: 'Noted: the cache looks suspicious.',
       toolCalls: [{ name: 'sandbox_exec', args: { command: 'echo kept > /tmp/data/notes.txt; sleep 120' } }],
     };
+  }
+  if (wish.includes('the library')) {
+    const asked = { name: 'gitlab_get_mr_details', args: { project: 'group/library', iid: 1 } };
+    return toolTurns(request) === 0
+      ? { toolCalls: [asked] }
+      : { text: `Seen: ${String(request.messages.at(-1)?.content)}` };
   }
   if (wish.includes('for ever')) return { toolCalls: [{ name: 'sandbox_exec', args: { command: 'true' } }] };
   if (toolTurns(request) > 0) return { text: '**The cache is not emptied.**' };
@@ -118,6 +124,23 @@ describe('hummingbird run', () => {
     expect(world.openai.requests.at(-1)?.tools?.map((tool) => tool.function.name)).not.toContain(
       'sandbox_exec',
     );
+  });
+
+  it('reads other projects only where the workflow opens them', async () => {
+    const { state } = world.gitlab;
+    const library = state.project({ path: 'group/library' });
+    const reader = state.user({ username: 'reader' });
+    for (const project of [world.project, library]) state.member(project, reader, ACCESS.reporter);
+    state.mergeRequest(library, { author: reader, title: 'Empty the cache' });
+    const env = { GITLAB_TOKEN_RO: state.token({ user: reader, scopes: ['read_api'] }) };
+    const args = ['--event', wish('look into the library'), '--sandbox', 'none'];
+
+    expect((await world.run(args, env)).stdout).toMatch(
+      /Seen: .*Not allowed: project group\/library.*This run reads project \\"group\/app\\".* only\./,
+    );
+    const gitlab = { token_env: 'GITLAB_TOKEN_RO', allowed_projects: ['group/library'] };
+    await world.configure({ data_sources: { gitlab } });
+    expect((await world.run(args, env)).stdout).toMatch(/Seen: .*Empty the cache/);
   });
 
   it('is kubectl hummingbird when it has that name', async () => {
