@@ -75,6 +75,14 @@ describe('an event', () => {
     await expect(reading).rejects.toThrow(SettingsError);
     await expect(reading).rejects.toThrow(message);
   });
+
+  it('BR-18 (b): with a message of 1.2 MB is refused in a few words, none of the message among them', async () => {
+    const message = 'x'.repeat(1_200_000);
+    const reading = readEvent(JSON.stringify({ project: 'group/app', iid: 7, message }), '--event');
+    const said = await reading.then(String, (error: Error) => error.message);
+    expect(said).toMatch(/message: Too big: expected string to have <=16384 characters/);
+    expect(said.length).toBeLessThan(300);
+  });
 });
 
 describe('a manifest', () => {

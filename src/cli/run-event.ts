@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseEvent } from '../bridge/events/parse.ts';
 import { decodeEnvelope } from '../bridge/queue/envelope.ts';
-import { AgentRunSpec } from '../crds/agent-run.ts';
+import { AgentRunSpec, RUN_MESSAGE_MAX } from '../crds/agent-run.ts';
 import { iid, projectPath, sha } from '../crds/shapes.ts';
 import { SettingsError } from '../settings/operator.ts';
 
@@ -16,7 +16,7 @@ const own = z.strictObject({
   project: projectPath,
   iid,
   sha: sha.optional(),
-  message: z.string().max(16_384).optional(),
+  message: z.string().max(RUN_MESSAGE_MAX).optional(),
   workflow: z.string().min(1).optional(),
 });
 

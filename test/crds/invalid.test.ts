@@ -66,6 +66,11 @@ const agentRun: readonly Row[] = [
     [set('spec.trigger', { kind: 'Pipeline' })],
     /spec\.trigger\.eventId: Required value: .*give the id/,
   ],
+  [
+    'a message of 1.2 MB (BR-18 b)',
+    [set('spec.message', 'x'.repeat(1_200_000))],
+    /spec\.message: Too long: may not be more than 16384/,
+  ],
   ['days in a duration', [set('spec.limits', { timeout: '1d' })], /spec\.limits\.timeout: Invalid/],
   [
     'money as a number',
