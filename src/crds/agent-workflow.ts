@@ -167,7 +167,7 @@ export const AgentWorkflowSpec = cel(
       .enum(['Supersede', 'Queue', 'Skip'])
       .default('Supersede')
       .describe(
-        'When a run of this workflow is under way on the merge request: stop it (Supersede, the default), wait (Queue), or do nothing (Skip).',
+        'When an event would start a run while one that an event started is under way on the merge request: stop the older one (Supersede, the default), wait (Queue), or do nothing (Skip). Runs by hand, command or reply are left alone.',
       ),
     model: model.describe('Model that answers, and how to reach it.'),
     limits: limits.prefault({}).describe('Where one run stops.'),

@@ -10,7 +10,7 @@ import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
 import { postPlaceholder, updateNote } from './steps/note.ts';
 import { prepare } from './steps/prepare.ts';
-import { awaitTurn, openSession } from './steps/resume.ts';
+import { awaitTurn, beginTurn, openSession } from './steps/resume.ts';
 import { claimSandbox, lingerSandbox, releaseSandbox } from './steps/sandbox.ts';
 import { saveSession } from './steps/session.ts';
 
@@ -35,6 +35,8 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
       return prepare(context);
     case 'AwaitTurn':
       return awaitTurn(context, step.behind);
+    case 'BeginTurn':
+      return beginTurn(context);
     case 'OpenSession':
       return openSession(context);
     case 'ClaimSandbox':
@@ -112,7 +114,10 @@ function takeHold(context: StepContext): StepResult {
   };
 }
 
-async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout' | 'Fenced'): Promise<StepResult> {
+async function stopLoop(
+  context: StepContext,
+  kind: StopReason['kind'] & keyof typeof STOP_MESSAGES,
+): Promise<StepResult> {
   const { local, run } = context;
   const uid = run.metadata.uid ?? '';
   await local.executions.get(uid)?.stop(new StopReason(kind, STOP_MESSAGES[kind]));
@@ -122,6 +127,7 @@ async function stopLoop(context: StepContext, kind: 'Cancelled' | 'Timeout' | 'F
 
 const STOP_MESSAGES = {
   Cancelled: 'The run was cancelled',
+  Superseded: 'A newer run of the workflow looks at a newer state of the merge request',
   Timeout: 'The run reached its time limit',
   Fenced: 'Another replica holds the run now',
 } as const;

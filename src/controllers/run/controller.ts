@@ -5,15 +5,17 @@ import { type Controller, from, type Source } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { HummingbirdOperator } from '../../kube/operator.ts';
 import type { EventRecorder } from '../../kube/port.ts';
+import { isTrue } from '../conditions.ts';
 import type { RunDeps } from './deps.ts';
 import { emptyLocalState, stopAll } from './local.ts';
 import { createRunReconciler } from './reconcile.ts';
+import { isAutomatic, isRival } from './rivals.ts';
 import { sessionIdOf } from './step.ts';
 
 export interface RunControllerOptions {
   readonly operator: HummingbirdOperator;
   readonly runs: Informer<AgentRun>;
-  readonly deps: Omit<RunDeps, 'sessionRuns'>;
+  readonly deps: Omit<RunDeps, 'sessionRuns' | 'rivals'>;
   /** Runs reconciled side by side. Their agent loops are not counted: they run beside the reconciles. */
   readonly concurrency: number;
   /** Calls back when a replica came, went or expired, which is when its runs can be taken over. */
@@ -33,6 +35,7 @@ export function createRunController(options: RunControllerOptions): RunControlle
     events: redacted(options.deps),
     sessionRuns: (namespace, session) =>
       runs.list((run) => run.metadata.namespace === namespace && sessionIdOf(run) === session),
+    rivals: (run) => runs.list((other) => isRival(run, other)),
   };
   const local = emptyLocalState();
   const reconcile = createRunReconciler(deps, local, ({ namespace, name }, afterMs) =>
@@ -40,7 +43,7 @@ export function createRunController(options: RunControllerOptions): RunControlle
   );
   const controller: Controller = operator.control({
     name: 'agentrun',
-    sources: [from(runs), turns(runs), replicaChanges(options)],
+    sources: [from(runs), turns(runs), rivals(runs), replicaChanges(options)],
     reconcile: (key, signal) => reconcile(refOfKey(key), signal),
     concurrency: options.concurrency,
   });
@@ -66,6 +69,16 @@ function turns(runs: Informer<AgentRun>): Source {
     return runs
       .list(({ spec, status }) => spec.sessionRef?.name === session && !isTerminal(status?.phase))
       .map(keyOf);
+  });
+}
+
+/** Wakes the automatic runs whose place one has taken, or that wait until it is over. */
+function rivals(runs: Informer<AgentRun>): Source {
+  return from(runs, ({ type, object }) => {
+    const { status } = object;
+    const telling = type === 'Deleted' || isTerminal(status?.phase) || isTrue(status?.conditions, 'Admitted');
+    if (!telling || !isAutomatic(object)) return [];
+    return runs.list((other) => isRival(object, other) && !isTerminal(other.status?.phase)).map(keyOf);
   });
 }
 

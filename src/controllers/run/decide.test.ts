@@ -25,6 +25,7 @@ const observed = (run: Observed['run'], changes: Partial<Observed> = {}): Observ
   execution: { kind: 'None' },
   holdsSandbox: false,
   session: { kind: 'New' },
+  rivalry: { kind: 'None' },
   self: SELF,
   holderAlive: true,
   publishesNote: true,

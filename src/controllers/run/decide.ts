@@ -3,6 +3,7 @@ import { RUN_FINALIZER } from '../../crds/meta.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
+import type { Rivalry } from './rivals.ts';
 import { phaseOf } from './steps/end.ts';
 
 /** What this process knows of the run's agent loop. */
@@ -28,6 +29,7 @@ export interface Observed {
   /** Whether this process has the handle of the run's sandbox. */
   readonly holdsSandbox: boolean;
   readonly session: SessionState;
+  readonly rivalry: Rivalry;
   /** This process as holders are named. */
   readonly self: string;
   /** Whether the replica that holds the run renews its Lease; false when nobody holds it. */
@@ -53,11 +55,12 @@ export type Step =
   /** The placeholder and the sandbox, side by side. */
   | { readonly kind: 'Prepare' }
   | { readonly kind: 'AwaitTurn'; readonly behind: string }
+  | { readonly kind: 'BeginTurn' }
   | { readonly kind: 'OpenSession' }
   | { readonly kind: 'ClaimSandbox' }
   | { readonly kind: 'StartLoop' }
   | { readonly kind: 'RecordProgress' }
-  | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Timeout' | 'Fenced' }
+  | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Superseded' | 'Timeout' | 'Fenced' }
   | { readonly kind: 'SetOutcome'; readonly reason: RunReason; readonly message: string }
   | { readonly kind: 'TakeResult' }
   | { readonly kind: 'UpdateNote' }
@@ -66,7 +69,7 @@ export type Step =
   | { readonly kind: 'ReleaseSandbox' }
   | { readonly kind: 'Finish' };
 
-/** Reason of `Succeeded` while earlier runs of the session are at work. */
+/** Reason of `Succeeded` while earlier runs of the session, or of the workflow on the merge request, are at work. */
 export const AWAITS_TURN = 'AwaitingTurn';
 /** Reason of `SandboxReady` when the run's sandbox waits for the session's next run. */
 export const LINGERS = 'Lingering';
@@ -123,6 +126,12 @@ function decideWork(observed: Observed, now: Date): Step {
     if (execution.kind === 'Finished') return { kind: 'TakeResult' };
     return { kind: 'SetOutcome', reason: stop.reason, message: stop.message };
   }
+  if (observed.rivalry.kind === 'Duplicate')
+    return {
+      kind: 'SetOutcome',
+      reason: 'SkippedDuplicate',
+      message: `AgentRun ${observed.rivalry.of} of the same workflow is under way on the merge request`,
+    };
   if (!isTrue(run.status?.conditions, 'Admitted')) return { kind: 'Admit' };
   if (observed.publishesNote && run.status?.note === undefined)
     return { kind: claimsAtOnce(observed) ? 'Prepare' : 'PostPlaceholder' };
@@ -132,21 +141,34 @@ function decideWork(observed: Observed, now: Date): Step {
       ? { kind: 'RecordProgress' }
       : { kind: 'Wait', ms: msToDeadline(observed, now) };
   // Before a sandbox stands idle for it.
-  if (observed.session.kind === 'Behind') return { kind: 'AwaitTurn', behind: observed.session.run };
+  const behind = runAhead(observed);
+  if (behind !== undefined) return { kind: 'AwaitTurn', behind };
   if (observed.session.kind === 'ToOpen') return { kind: 'OpenSession' };
+  if (observed.session.kind === 'New' && hasWaited(run)) return { kind: 'BeginTurn' };
   if (observed.usesSandbox && !observed.holdsSandbox) return { kind: 'ClaimSandbox' };
   return { kind: 'StartLoop' };
 }
 
 /** A run that goes on with a session may have to wait for its turn, and takes no sandbox until then. */
-function claimsAtOnce({ execution, session, usesSandbox, holdsSandbox }: Observed): boolean {
+function claimsAtOnce(observed: Observed): boolean {
+  const { execution, session, usesSandbox, holdsSandbox } = observed;
+  if (runAhead(observed) !== undefined) return false;
   return execution.kind === 'None' && session.kind === 'New' && usesSandbox && !holdsSandbox;
 }
+
+/** Whom the run waits for, before a sandbox stands idle for it. */
+const runAhead = ({ session, rivalry }: Observed): string | undefined => {
+  if (session.kind === 'Behind') return session.run;
+  return rivalry.kind === 'Behind' ? rivalry.run : undefined;
+};
+
+const hasWaited = ({ status }: AgentRun): boolean =>
+  conditionOf(status?.conditions, 'Succeeded')?.reason === AWAITS_TURN;
 
 interface Stop {
   readonly reason: RunReason;
   readonly message: string;
-  readonly stopLoop: 'Cancelled' | 'Timeout';
+  readonly stopLoop: 'Cancelled' | 'Superseded' | 'Timeout';
 }
 
 function stopReason(observed: Observed, now: Date): Stop | undefined {
@@ -154,6 +176,12 @@ function stopReason(observed: Observed, now: Date): Stop | undefined {
   if (run.metadata.deletionTimestamp !== undefined)
     return { reason: 'Cancelled', message: 'The AgentRun was deleted', stopLoop: 'Cancelled' };
   if (run.spec.cancel) return { reason: 'Cancelled', message: 'spec.cancel is set', stopLoop: 'Cancelled' };
+  if (observed.rivalry.kind === 'Superseded')
+    return {
+      reason: 'Superseded',
+      message: `AgentRun ${observed.rivalry.by} looks at a newer state of the merge request`,
+      stopLoop: 'Superseded',
+    };
   if (awaitsTurn(observed) || msToDeadline(observed, now) > 0) return undefined;
   const minutes = Math.round(timeoutMs / 6_000) / 10;
   const sandbox = conditionOf(run.status?.conditions, 'SandboxReady');
@@ -171,9 +199,8 @@ function stopReason(observed: Observed, now: Date): Stop | undefined {
  * The time of the runs before it is not the run's own: its clock starts with its turn. Each of those has a limit of
  * its own, so the wait ends.
  */
-function awaitsTurn({ run, session }: Observed): boolean {
-  const waited = conditionOf(run.status?.conditions, 'Succeeded')?.reason === AWAITS_TURN;
-  return session.kind === 'Behind' || (waited && session.kind === 'ToOpen');
+function awaitsTurn(observed: Observed): boolean {
+  return runAhead(observed) !== undefined || (hasWaited(observed.run) && observed.session.kind !== 'Open');
 }
 
 /** Milliseconds that the run may still work; 0 or less when its time is over. */

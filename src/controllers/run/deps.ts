@@ -30,6 +30,8 @@ export interface RunDeps {
   isHolderAlive(holderName: string): Promise<boolean>;
   /** Runs of one session that this process knows of, ended ones and the asking one among them. */
   sessionRuns(namespace: string, session: string): readonly AgentRun[];
+  /** Other automatic runs of the same workflow on the same merge request, ended ones among them. */
+  rivals(run: AgentRun): readonly AgentRun[];
   workflow(ref: ObjectRef): Promise<AgentWorkflow | undefined>;
   actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
   model(workflow: AgentWorkflow, override: string | undefined): Promise<Resolved<Model>>;

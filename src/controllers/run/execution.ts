@@ -1,11 +1,11 @@
 import type { LoopProgress, RunResult } from './result.ts';
 
 /**
- * Why a loop was stopped from outside. Cancelled and Timeout end the run; Fenced and Shutdown only end this
+ * Why a loop was stopped from outside. Cancelled, Superseded and Timeout end the run; Fenced and Shutdown only end this
  * process's part in it: what the loop returns then is thrown away, since another holder goes on.
  */
 export class StopReason extends Error {
-  readonly kind: 'Cancelled' | 'Timeout' | 'Fenced' | 'Shutdown';
+  readonly kind: 'Cancelled' | 'Superseded' | 'Timeout' | 'Fenced' | 'Shutdown';
 
   constructor(kind: StopReason['kind'], message: string) {
     super(message);

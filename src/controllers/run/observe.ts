@@ -6,6 +6,7 @@ import type { ExecutionState, Observed, SessionState } from './decide.ts';
 import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
 import type { LocalState } from './local.ts';
+import { isAutomatic, NO_RIVALRY, type Rivalry, rivalryOf } from './rivals.ts';
 import { runBefore } from './turn.ts';
 
 export interface Observation {
@@ -37,6 +38,7 @@ export async function observe(
       execution: executionState(local, run),
       holdsSandbox: local.sandboxes.has(uid),
       session: sessionState(deps, local, run),
+      rivalry: rivalry(deps, run, workflow),
       self: deps.holderName,
       holderAlive: holder !== undefined && (await deps.isHolderAlive(holder.replica)),
       lastFailure: local.failures.get(uid),
@@ -46,6 +48,11 @@ export async function observe(
       ttlMs: effective.ttlMs,
     },
   };
+}
+
+function rivalry(deps: RunDeps, run: AgentRun, workflow: AgentWorkflow | undefined): Rivalry {
+  if (!isAutomatic(run) || isTerminal(run.status?.phase)) return NO_RIVALRY;
+  return rivalryOf(run, workflow?.spec.concurrency ?? 'Supersede', deps.rivals(run));
 }
 
 function sessionState(deps: RunDeps, local: LocalState, run: AgentRun): SessionState {

@@ -20,7 +20,7 @@ import { sleep } from '../../../kube/clock.ts';
 import { type Sandbox, SandboxLostError } from '../../../sandbox/port.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
-import { Execution } from '../execution.ts';
+import { Execution, StopReason } from '../execution.ts';
 import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
@@ -209,7 +209,14 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
       }
     },
   });
-  return fenced ? undefined : resultOf(run, end, deps.redact);
+  return fenced ? undefined : endedBy(resultOf(run, end, deps.redact), input.signal.reason);
+}
+
+/** The loop knows that it was ended, not what for. */
+function endedBy(result: RunResult, why: unknown): RunResult {
+  if (result.reason !== 'Cancelled' || !(why instanceof StopReason) || why.kind !== 'Superseded')
+    return result;
+  return { ...result, reason: 'Superseded', message: why.message, text: why.message };
 }
 
 interface Beginning {

@@ -16,7 +16,8 @@ export const EXPIRED = 'Expired';
 /** Says for whom the run waits; once for each. */
 export function awaitTurn(context: StepContext, behind: string): StepResult {
   const { run, deps } = context;
-  const message = `Waits for AgentRun ${behind}: runs of one session take turns`;
+  const which = run.spec.sessionRef === undefined ? 'this workflow on the merge request' : 'one session';
+  const message = `Waits for AgentRun ${behind}: runs of ${which} take turns`;
   const before = conditionOf(run.status?.conditions, 'Succeeded');
   if (before?.reason === AWAITS_TURN && before.message === message) return { afterMs: TURN_RETRY_MS };
   deps.events.record(run, 'Normal', 'AwaitingTurn', message);
@@ -56,7 +57,7 @@ export async function openSession(context: StepContext): Promise<StepResult> {
   if (envelope?.run !== undefined) local.savedBy.set(uid, envelope.run);
   deps.events.record(run, 'Normal', 'SessionOpened', `Going on with AgentSession ${name}`);
   return conditionOf(run.status?.conditions, 'Succeeded')?.reason === AWAITS_TURN
-    ? { status: begun(context, name) }
+    ? { status: begun(context, 'Resuming', `Goes on with AgentSession ${name}`) }
     : {};
 }
 
@@ -104,15 +105,15 @@ function expired(context: StepContext): StepResult {
   );
 }
 
+/** The runs before it are over, and it goes on with no session. */
+export const beginTurn = (context: StepContext): StepResult => ({
+  status: begun(context, 'Starting', 'Its turn has come'),
+});
+
 /** The run's time is counted from its turn on. */
-const begun = (context: StepContext, session: string) =>
+const begun = (context: StepContext, reason: 'Starting' | 'Resuming', message: string) =>
   nextStatus(
     context,
     { startTime: context.deps.clock.now().toISOString() },
-    {
-      type: 'Succeeded',
-      status: 'Unknown',
-      reason: 'Resuming',
-      message: `Goes on with AgentSession ${session}`,
-    },
+    { type: 'Succeeded', status: 'Unknown', reason, message },
   );
