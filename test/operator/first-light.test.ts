@@ -39,7 +39,8 @@ describe('first light', () => {
 
   beforeAll(async () => {
     aws = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false });
-    const { queueUrl } = aws.createQueue('events', { attributes: { VisibilityTimeout: '5' } });
+    const { queueUrl } = aws.createQueue('events');
+    const fifo = aws.createQueue('events.fifo', { attributes: { FifoQueue: 'true' } });
     topicArn = aws.createTopic('webhooks').topicArn;
     aws.subscribe({ topic: 'webhooks', queue: 'events' });
     aws.createBucket('sessions');
@@ -47,7 +48,7 @@ describe('first light', () => {
       replicas: 2,
       scripts: { 'test-script': script },
       operator: async () => ({
-        queue: { url: queueUrl, endpoint: aws.address },
+        queue: { url: queueUrl, fifoUrl: fifo.queueUrl, endpoint: aws.address },
         store: { bucket: 'sessions', endpoint: aws.address },
       }),
     });
@@ -58,8 +59,8 @@ describe('first light', () => {
     await aws?.stop();
   });
 
-  const waiting = () => {
-    const messages = aws.inspectQueue('events')?.messages;
+  const waiting = (queue: string) => {
+    const messages = aws.inspectQueue(queue)?.messages;
     return messages === undefined ? 0 : messages.ready.length + messages.inflight.length;
   };
 
@@ -103,7 +104,7 @@ describe('first light', () => {
       Succeeded: 'True',
     });
 
-    await expect.poll(waiting, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => [waiting('events'), waiting('events.fifo')], { timeout: 60_000 }).toEqual([0, 1]);
     expect((await names()).split('\n')).toHaveLength(1);
     expect(world.notes()).toHaveLength(1);
     expect(world.notes()[0]).toContain('The cache is not emptied.');
