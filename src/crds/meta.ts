@@ -38,6 +38,12 @@ export const ANNOTATIONS = {
   egressProbe: 'hummingbird.dev/egress-probe',
   /** namespace/name of the run, for people. */
   runName: 'hummingbird.dev/run-name',
+  /** On machines: who commands run as. */
+  sshUser: 'hummingbird.dev/ssh-user',
+  /** On machines: `name/key` of the Secret, in their namespace, with the private key to log in with. */
+  sshKey: 'hummingbird.dev/ssh-key',
+  /** On standby machines: digest of the template that they were made from; KubeVirt replaces none by itself. */
+  template: 'hummingbird.dev/template',
   /** On machines: the SSH host key that answered at the first contact. */
   hostKey: 'hummingbird.dev/ssh-host-key',
   /** On machines: the guest's boot id at the first contact. */

@@ -22,7 +22,10 @@ export interface MachineWorld extends KubeAccess {
   /** Where connections keep their files. */
   readonly tempDir: string;
   /** A machine of its own, started. */
-  own(options?: Partial<OwnMachineOptions> & { readonly name?: string }): Promise<Sandbox>;
+  own(
+    options?: Partial<OwnMachineOptions> & { readonly name?: string },
+    signal?: AbortSignal,
+  ): Promise<Sandbox>;
   /** Names of files below `tempDir`. */
   leftFiles(): Promise<readonly string[]>;
 }
@@ -44,7 +47,7 @@ export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<
     namespaces,
     kubevirt,
     tempDir,
-    own: ({ name = unique('vm'), ...options } = {}) =>
+    own: ({ name = unique('vm'), ...options } = {}, signal) =>
       openOwnMachine(
         {
           ...{ namespace, name, machine: MACHINE, user: 'sandbox', runUid: crypto.randomUUID() },
@@ -52,6 +55,7 @@ export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<
           reapBy: new Date(Date.now() + 600_000),
         },
         { kube: access.kube, logger: silentLogger, tempDir, env: process.env, ...options },
+        signal,
       ),
     async leftFiles() {
       return await readdir(tempDir, { recursive: true });

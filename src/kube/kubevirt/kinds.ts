@@ -78,6 +78,12 @@ export interface VirtualMachineInstanceReplicaSet extends KubeObject {
   };
 }
 
+/**
+ * On the pod in which KubeVirt runs a machine, beside the machine's own labels: such a pod is no sandbox, whatever it
+ * carries.
+ */
+export const LAUNCHER = { label: 'kubevirt.io', value: 'virt-launcher' } as const;
+
 export const VIRTUAL_MACHINE_INSTANCE: ResourceKind<VirtualMachineInstance> = {
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachineInstance',

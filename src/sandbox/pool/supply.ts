@@ -2,6 +2,7 @@ import { labelSelector, standbyLabels } from '../../crds/labels.ts';
 import { type KubeObject, LABELS } from '../../crds/meta.ts';
 import { SANDBOX_POOLS, type SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { LAUNCHER } from '../../kube/kubevirt/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import { claimable } from './candidates.ts';
 import type { Claimable } from './claimable.ts';
@@ -65,7 +66,7 @@ export function poolSupply<T extends KubeObject>(options: {
         namespace,
         labelSelector: labelSelector({ [LABELS.run]: runUid }),
       });
-      return items;
+      return items.filter(({ metadata }) => metadata.labels?.[LAUNCHER.label] !== LAUNCHER.value);
     },
   };
 }

@@ -150,6 +150,8 @@ export class MachineCommands implements Commands {
   ): Promise<CommandEnd> {
     const exitCode = frame.exitCode(end.exit);
     if (exitCode !== undefined) return { kind: 'Exited', exitCode };
+    // A guest that dies takes its connection along; only later its object says so, or nobody answers any more.
+    await this.#answering(undefined);
     const lost = await this.#lost();
     if (lost !== undefined) throw lost;
     if (!frame.begun) throw new Error(`ssh to ${this.where} started no command: ${end.complaint}`);

@@ -13,6 +13,8 @@ export interface MachineSandboxOptions {
   readonly connection: MachineConnection;
   /** Idempotent. */
   deleteMachine(): Promise<void>;
+  /** Left out: it is deleted instead. */
+  lingerMachine?(sessionId: string): Promise<void>;
   readonly logger: Logger;
   readonly clock?: Clock;
   /** Ids that are used once. */
@@ -25,7 +27,7 @@ export interface MachineSandboxOptions {
 
 /** A sandbox that is one virtual machine: whoever made or claimed it hands it over. Commands go through ssh. */
 export function machineSandbox(options: MachineSandboxOptions): Sandbox {
-  const { ref, connection, logger, clock = systemClock, newId = randomUUID } = options;
+  const { ref, connection, clock = systemClock, newId = randomUUID } = options;
   const { machineTimeoutMs = 300_000, sshTimeoutMs = 120_000 } = options;
   const commands = new MachineCommands({ connection, clock, newId });
   return commandSandbox({
@@ -33,14 +35,24 @@ export function machineSandbox(options: MachineSandboxOptions): Sandbox {
     commands,
     newId,
     start: (signal) => startMachine(connection, commands, { clock, machineTimeoutMs, sshTimeoutMs }, signal),
-    async cleanup() {
-      await connection.close();
-      try {
-        await options.deleteMachine();
-      } catch (error) {
-        const fields = { machine: connection.where, ...errorFields(error) };
-        logger.warn(fields, 'sandbox machine not deleted; the reaper will try again');
-      }
-    },
+    cleanup: () => settled(options, () => options.deleteMachine()),
+    linger: (sessionId) =>
+      settled(options, () => options.lingerMachine?.(sessionId) ?? options.deleteMachine()),
   });
+}
+
+/** Nobody needs the connection any more. What fails then is left to the reaper. */
+async function settled(
+  { connection, logger }: MachineSandboxOptions,
+  work: () => Promise<void>,
+): Promise<void> {
+  await connection.close();
+  try {
+    await work();
+  } catch (error) {
+    logger.warn(
+      { machine: connection.where, ...errorFields(error) },
+      'sandbox machine not deleted; the reaper will try again',
+    );
+  }
 }

@@ -17,8 +17,8 @@ export interface Machine {
   startSshd(): Promise<void>;
   /** Ends the sshd and every connection; nobody listens afterwards. */
   stopSshd(): Promise<void>;
-  /** As after another boot from the same image: other host key, other boot id, same address. */
-  replace(): Promise<void>;
+  /** As after another boot: other boot id, same address, and another host key unless the image brings it. */
+  replace(options?: { readonly keepHostKey?: boolean }): Promise<void>;
   log(): Promise<string>;
   /** Ends every process of the machine; its address is free afterwards. */
   kill(): Promise<void>;
@@ -102,10 +102,12 @@ function machineAt(address: string, folder: string, pid: number, kill: () => Pro
     address,
     startSshd,
     stopSshd,
-    async replace() {
+    async replace({ keepHostKey = false } = {}) {
       await stopSshd();
       await writeBoot(folder);
-      await inside(`cp ${BOOT_FILES.map((file) => `/run/vm/made/${file}`).join(' ')} /run/vm/`);
+      const changed = keepHostKey ? ['boot_id'] : BOOT_FILES;
+      // In place, since the boot id's file is mounted.
+      await inside(changed.map((file) => `cat /run/vm/made/${file} >/run/vm/${file}`).join('\n'));
       await startSshd();
     },
     log: () => inside('cat /run/vm/log'),
