@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { createClient } from '../kube/client.ts';
 import { type Connection, connect, defaultSource } from '../kube/config.ts';
 import { type ExecConnection, execConnection } from '../kube/exec-connection.ts';
@@ -12,6 +13,8 @@ import type { RunSandboxOptions } from './run-sandbox-parts.ts';
 export interface RunCluster {
   readonly kube: KubeClient;
   readonly exec: ExecConnection;
+  /** Undefined when the kubeconfig has a host name, which a sandbox could not resolve anyway. */
+  readonly apiServer: { readonly address: string; readonly port: number } | undefined;
   /** Where the sandbox is, unless the run's manifest names another place. */
   namespace(): string;
   close(): Promise<void>;
@@ -28,9 +31,16 @@ export function openCluster({
   return {
     kube: createClient(transport),
     exec: execConnection(connection),
+    apiServer: addressOf(connection.server),
     namespace: () => namespaceOf(settings, config, connection.namespace),
     close: () => transport.close(),
   };
+}
+
+function addressOf({ hostname, port, protocol }: URL): RunCluster['apiServer'] {
+  const address = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(address) === 0) return undefined;
+  return { address, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
 function connectionOf({ kubeconfig, context }: RunSettings, env: RunSandboxOptions['env']): Connection {

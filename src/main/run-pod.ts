@@ -26,7 +26,11 @@ export function ownPods(options: RunSandboxOptions): RunSandboxes {
           workflow: run.spec.workflowRef.name,
           activeDeadlineSeconds: lifetimeSeconds(options),
         },
-        { kube: cluster.kube, connection: cluster.exec, logger: loggerOf(options) },
+        {
+          ...{ kube: cluster.kube, connection: cluster.exec, apiServer: cluster.apiServer },
+          prove: options.config.settings.sandbox.egress_probe,
+          logger: loggerOf(options),
+        },
         signal,
       );
     },

@@ -43,6 +43,8 @@ const settings = z.strictObject({
       image: z.string().min(1).optional(),
       namespace: z.string().min(1).optional(),
       pool: z.string().min(1).optional(),
+      /** Whether a k8s sandbox must be shown to reach no network. */
+      egress_probe: z.boolean().default(true),
       active_deadline_seconds: z.int().min(60).max(86_400).default(1800),
       linger_seconds: z.int().min(0).default(300),
       max_lingering_pods: z.int().min(0).default(2),
