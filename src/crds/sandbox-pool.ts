@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { duration } from './duration.ts';
 import { API_VERSION, type KubeObject, type ResourceKind } from './meta.ts';
 import { cel, listMap, map, type Plain, text } from './schema.ts';
-import { conditions, count, localSecretRef, secretKeyRef } from './shapes.ts';
+import { conditions, count, localSecretRef, secretKeyRef, timestamp } from './shapes.ts';
 
 /** A Kubernetes quantity, as a string or a whole number. */
 const quantity = z
@@ -59,7 +59,7 @@ const pod = z.object({
         .describe('What the sandbox may use at most: {cpu: "2", memory: 2Gi}.'),
     })
     .optional()
-    .describe('Resources of one sandbox. Left out: 100m CPU and 256Mi requested, 1 CPU and 1Gi at most.'),
+    .describe('Resources of one sandbox. Left out: 100m CPU, 256Mi and 256Mi of ephemeral storage requested; 1 CPU, 1Gi and 2Gi at most. A limit of memory is needed where config/admission is installed.'),
   workspace: z
     .object({
       sizeLimit: quantity
@@ -227,6 +227,20 @@ export const SandboxPoolStatus = z.object({
   ready: count.optional().describe('Sandboxes that can be claimed now.'),
   claimed: count.optional().describe('Sandboxes that a run owns.'),
   lingering: count.optional().describe('Sandboxes kept for a reply.'),
+  setback: z
+    .object({
+      failures: count.describe('Times in a row that standby sandboxes ended by themselves.'),
+      held: count.describe('Sandboxes fewer than spec.replicas that stand by until retryAt.'),
+      pod: text(253).describe('The one that ended last.'),
+      reason: text(128).describe("Kubernetes' word: Evicted, OutOfmemory, NodeAffinity."),
+      message: text(1024).describe('What Kubernetes says of it.'),
+      time: timestamp.describe('When that was seen, RFC 3339.'),
+      retryAt: timestamp.describe('When they are replaced, RFC 3339. The pauses grow from 5 s to 5 minutes.'),
+    })
+    .optional()
+    .describe(
+      'Standby sandboxes that ended by themselves within the last ten minutes. The first time they are replaced at once, then after growing pauses.',
+    ),
   selector: text(1024)
     .optional()
     .describe('Label selector of the standby sandboxes, for kubectl scale and autoscalers.'),

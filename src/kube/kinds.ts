@@ -93,6 +93,10 @@ export interface ContainerStatus {
     readonly running?: { readonly startedAt?: string };
     readonly terminated?: { readonly reason?: string; readonly message?: string; readonly exitCode: number };
   };
+  /** How it ended before its last restart. */
+  readonly lastState?: {
+    readonly terminated?: { readonly reason?: string; readonly message?: string; readonly exitCode: number };
+  };
 }
 
 export interface PodTemplate {

@@ -76,6 +76,24 @@ describe('the problem of a pod', () => {
       { reason: 'OOMKilled', kind: 'Other' },
     ],
     [
+      'a node that is lost: its containers are said to run, and the pod is not Ready',
+      {
+        phase: 'Running',
+        conditions: [{ type: 'Ready', status: 'False' }],
+        containerStatuses: [RUNNING],
+      },
+      { reason: 'NodeNotReady', kind: 'Other' },
+    ],
+    [
+      'a node that is about to be drained',
+      {
+        phase: 'Running',
+        conditions: [READY, { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' }],
+        containerStatuses: [RUNNING],
+      },
+      { reason: 'DeletionByTaintManager', kind: 'Other' },
+    ],
+    [
       'no room on any node',
       {
         phase: 'Pending',
@@ -88,6 +106,20 @@ describe('the problem of a pod', () => {
   ])('%s', (_name, status, expected) => {
     const problem = podProblem(aPod(status));
     expect(problem && { reason: problem.reason, kind: problem.kind }).toEqual(expected);
+  });
+
+  it('says what a crash loop ended with', () => {
+    const status: PodStatus = {
+      phase: 'Running',
+      containerStatuses: [
+        {
+          ...{ name: 'sandbox', ready: false, restartCount: 4 },
+          state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 40s' } },
+          lastState: { terminated: { reason: 'OOMKilled', exitCode: 137 } },
+        },
+      ],
+    };
+    expect(podProblem(aPod(status))?.message).toBe('back-off 40s (it ended with OOMKilled, 137)');
   });
 
   it('is none when it is being deleted', () => {

@@ -41,16 +41,33 @@ export function podProblem(pod: Pod): PodProblem | undefined {
       kind: 'Other',
     };
   }
-  for (const { name, state } of status.containerStatuses ?? []) {
+  for (const { name, state, lastState } of status.containerStatuses ?? []) {
     const waiting = state?.waiting;
     if (waiting?.reason !== undefined && !STARTING.has(waiting.reason)) {
-      const message = waiting.message ?? `container ${name} waits`;
+      const last = lastState?.terminated;
+      // A crash loop does not say what made it crash.
+      const why = last === undefined ? '' : ` (it ended with ${last.reason ?? 'Error'}, ${last.exitCode})`;
+      const message = `${waiting.message ?? `container ${name} waits`}${why}`;
       return { reason: waiting.reason, message, kind: WAITING_KINDS[waiting.reason] ?? 'Other' };
     }
     if (state?.terminated !== undefined) {
       const { reason = 'Terminated', message, exitCode } = state.terminated;
       return { reason, message: message ?? `container ${name} ended with ${exitCode}`, kind: 'Other' };
     }
+  }
+  const doomed = status.conditions?.find(
+    ({ type, status: is }) => type === 'DisruptionTarget' && is === 'True',
+  );
+  if (doomed !== undefined) {
+    const { reason = 'DisruptionTarget', message = 'the pod is about to be evicted' } = doomed;
+    return { reason, message, kind: 'Other' };
+  }
+  // Containers whose last word was "ready" in a pod that is not: the node controller says that the node is lost.
+  const ready =
+    status.containerStatuses?.every((container) => container.ready && container.state?.running) ?? false;
+  if (status.phase === 'Running' && ready && conditionIs(pod, 'Ready', 'False')) {
+    const node = pod.spec.nodeName ?? 'its node';
+    return { reason: 'NodeNotReady', message: `node ${node} does not answer`, kind: 'Other' };
   }
   const scheduled = status.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { OperatorParts } from '../cli/operator.ts';
 import { createPoolController } from '../controllers/pool/controller.ts';
 import type { EgressWatch } from '../controllers/pool/egress/watch.ts';
+import type { PoolMetrics } from '../controllers/pool/metrics.ts';
 import { runReaper } from '../controllers/pool/reap.ts';
 import { createSessionReconciler } from '../controllers/session/reconcile.ts';
 import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
@@ -23,6 +24,7 @@ import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References } from '../settings/references.ts';
 import type { ObjectStore } from '../store/port.ts';
+import { operatorPods } from './machines.ts';
 import { checkProject, checkReferences } from './workflow-checks.ts';
 
 export interface LeaderParts {
@@ -44,6 +46,7 @@ export interface LeaderParts {
   readonly deployments: Informer<Deployment>;
   readonly networkPolicies: Informer<NetworkPolicy>;
   readonly egress: EgressWatch;
+  readonly poolMetrics: PoolMetrics;
   /** Run while this replica leads; each ends when its signal is aborted, and never rejects. */
   readonly beside: OperatorParts['loops'];
 }
@@ -81,7 +84,8 @@ async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
   const beside = parts.beside.map((loop) => loop.run(until));
   try {
     await Promise.all(controllers.map((controller) => controller.start()));
-    await runReaper({ kube, events, namespaces: [sandboxNamespace], logger: log }, signal);
+    const metrics = parts.poolMetrics;
+    await runReaper({ kube, events, metrics, namespaces: [sandboxNamespace], logger: log }, signal);
   } catch (error) {
     // Stopped before the caches had synced; the election goes on.
     if (!signal.aborted) log.error(errorFields(error), 'leading failed');
@@ -94,7 +98,9 @@ async function lead(parts: LeaderParts, signal: AbortSignal): Promise<void> {
 function poolController(parts: LeaderParts): Controller {
   const { kube, events, pools, pods, deployments, networkPolicies, egress, log } = parts;
   const owned = { pods, deployments, networkPolicies };
-  return createPoolController({ kube, events, pools, ...owned, egress, logger: log });
+  const metrics = parts.poolMetrics;
+  const operator = operatorPods(parts.namespace);
+  return createPoolController({ kube, events, metrics, pools, ...owned, egress, operator, logger: log });
 }
 
 function sessionController({ kube, events, log, store, sessions, pods }: LeaderParts): Controller {

@@ -119,6 +119,53 @@ describe('what is done', () => {
       { kind: 'DeletePod', pod: { metadata: { name: 'a' } } },
     ]);
   });
+  it('a pod that ends by itself is replaced at once the first time, and later only after a pause', () => {
+    const failed: Pod['status'] = { phase: 'Failed', reason: 'Evicted', message: 'low on memory' };
+    const pods = [aPod('a'), aPod('b', { status: failed })];
+    const first = decide(atRest({ pods }), now);
+    expect(first.actions.map(({ kind }) => kind)).toEqual(['DeletePod']);
+    expect(first.status.setback).toMatchObject({ failures: 1, held: 0 });
+    const again = atRest({ pool: aPool({ status: first.status }), pods });
+    const second = decide(again, new Date(now.getTime() + 1_000));
+    expect(second.actions).toMatchObject([
+      { kind: 'ApplyDeployment', object: { spec: { replicas: 1 } } },
+      { kind: 'DeletePod', reason: 'Evicted' },
+    ]);
+    expect(second).toMatchObject({ requeueAfterMs: 5_001, status: { setback: { failures: 2, held: 1 } } });
+    expect(second.status.conditions).toMatchObject([
+      {
+        type: 'Ready',
+        status: 'True',
+        message: expect.stringMatching(/Evicted: pod b ended.*low on memory/),
+      },
+      { type: 'Progressing', status: 'False', reason: 'Evicted' },
+      { type: 'EgressBlocked' },
+    ]);
+    const over = atRest({ pool: aPool({ status: second.status }), pods: [aPod('a')] });
+    const { deployment } = over;
+    const held = deployment && { ...deployment, spec: { ...deployment.spec, replicas: 1 } };
+    const third = decide({ ...over, deployment: held }, new Date(now.getTime() + 6_001));
+    expect(third.actions).toMatchObject([{ kind: 'ApplyDeployment', object: { spec: { replicas: 2 } } }]);
+  });
+  it('of those that linger the oldest go, beyond what the pool keeps', () => {
+    const lingering = (name: string, reapBy: string) =>
+      aPod(name, {
+        metadata: {
+          labels: active,
+          annotations: { [ANNOTATIONS.sessionId]: name, [ANNOTATIONS.reapBy]: reapBy },
+        },
+      });
+    const pods = [
+      lingering('young', '2026-01-01T00:05:00Z'),
+      lingering('old', '2026-01-01T00:01:00Z'),
+      lingering('middle', '2026-01-01T00:03:00Z'),
+      aPod('a'),
+      aPod('b'),
+    ];
+    expect(decide(atRest({ pods }), now).actions).toMatchObject([
+      { kind: 'EvictPod', pod: { metadata: { name: 'old' } } },
+    ]);
+  });
   it('nothing for a pool that is being deleted', () => {
     const pool = aPool();
     const going = { ...pool, metadata: { ...pool.metadata, deletionTimestamp: now.toISOString() } };

@@ -3,21 +3,30 @@ import type { SandboxPool, SandboxPoolStatus } from '../../crds/sandbox-pool.ts'
 import type { Deployment, NetworkPolicy, Pod } from '../../kube/kinds.ts';
 import { podProblem } from '../../kube/pod-state.ts';
 import { covers } from './drift.ts';
+import { evictionMessage, overMax } from './lingering.ts';
 import { deploymentFor, networkPolicyFor, ownedName } from './manifests.ts';
 import type { Observed } from './observe.ts';
+import { heldReplicas, nextSetback, pauseLeft } from './setback.ts';
 import { nextStatus, type Obstacle } from './status.ts';
 
 export type PoolAction =
   | { readonly kind: 'ApplyNetworkPolicy'; readonly object: NetworkPolicy }
   | { readonly kind: 'ApplyDeployment'; readonly object: Deployment }
   /** A standby pod that has ended: its ReplicaSet replaces it, but nobody else removes it. */
-  | { readonly kind: 'DeletePod'; readonly pod: Pod; readonly reason: string };
+  | {
+      readonly kind: 'DeletePod';
+      readonly pod: Pod;
+      readonly reason: string;
+      readonly message: string;
+    }
+  /** More linger than the pool keeps. */
+  | { readonly kind: 'EvictPod'; readonly pod: Pod; readonly message: string };
 
 export interface PoolDecision {
   /** In this order: no pod starts before the policy that shuts its network. */
   readonly actions: readonly PoolAction[];
   readonly status: SandboxPoolStatus;
-  /** Nothing tells when what is in the way has gone. */
+  /** Nothing tells when what is in the way has gone, or when a pause is over. */
   readonly requeueAfterMs?: number;
 }
 
@@ -29,9 +38,21 @@ export function decide(observed: Observed, now: Date): PoolDecision {
     return { actions: [], status: pool.status ?? {} };
   }
   const obstacle = obstacleOf(observed);
-  const status = nextStatus(observed, obstacle, now);
+  const ended = observed.pods.filter(hasEndedInStandby);
+  const { replicas } = pool.spec;
+  const setback = nextSetback(pool.status?.setback, ended, { replicas, now });
+  const status = nextStatus(observed, { obstacle, setback }, now);
   if (obstacle !== undefined) return { actions: [], status, requeueAfterMs: OBSTACLE_MS };
-  return { actions: [...applies(observed), ...endedPods(observed.pods)], status };
+  const pause = pauseLeft(setback, now);
+  return {
+    actions: [
+      ...applies(observed, heldReplicas(pool, setback)),
+      ...ended.map(deletion),
+      ...evictions(observed),
+    ],
+    status,
+    ...(pause === undefined ? {} : { requeueAfterMs: pause + 1 }),
+  };
 }
 
 const OBSTACLE_MS = 5_000;
@@ -58,28 +79,28 @@ const isOwnedBy = (object: Deployment | NetworkPolicy, pool: SandboxPool): boole
     ({ uid, controller }) => controller === true && uid === pool.metadata.uid,
   ) ?? false;
 
-function applies({ pool, deployment, networkPolicy }: Observed): readonly PoolAction[] {
+function applies({ pool, deployment, networkPolicy }: Observed, replicas: number): readonly PoolAction[] {
   const actions: PoolAction[] = [];
   const policy = networkPolicyFor(pool);
   if (!covers(networkPolicy, policy)) actions.push({ kind: 'ApplyNetworkPolicy', object: policy });
   if (pool.spec.pod !== undefined) {
-    const wanted = deploymentFor(pool, pool.spec.pod);
+    const wanted = deploymentFor(pool, pool.spec.pod, replicas);
     if (!covers(deployment, wanted)) actions.push({ kind: 'ApplyDeployment', object: wanted });
   }
   return actions;
 }
 
-function endedPods(pods: readonly Pod[]): readonly PoolAction[] {
-  return pods.flatMap((pod): readonly PoolAction[] => {
-    const phase = pod.status?.phase;
-    const ended = phase === 'Failed' || phase === 'Succeeded';
-    if (
-      !ended ||
-      pod.metadata.labels?.[LABELS.role] !== 'standby' ||
-      pod.metadata.deletionTimestamp !== undefined
-    )
-      return [];
-    const problem = podProblem(pod);
-    return [{ kind: 'DeletePod', pod, reason: problem ? `${problem.reason}: ${problem.message}` : phase }];
-  });
+const hasEndedInStandby = ({ metadata, status }: Pod): boolean =>
+  (status?.phase === 'Failed' || status?.phase === 'Succeeded') &&
+  metadata.labels?.[LABELS.role] === 'standby' &&
+  metadata.deletionTimestamp === undefined;
+
+function deletion(pod: Pod): PoolAction {
+  const { reason = 'Ended', message = 'it ended by itself' } = podProblem(pod) ?? {};
+  return { kind: 'DeletePod', pod, reason, message };
+}
+
+function evictions({ pool, pods }: Observed): readonly PoolAction[] {
+  const { max } = pool.spec.linger;
+  return overMax(pods, max).map((pod) => ({ kind: 'EvictPod', pod, message: evictionMessage(max) }));
 }

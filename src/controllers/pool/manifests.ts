@@ -13,8 +13,12 @@ export const standbySelector = (pool: SandboxPool): string => labelSelector(stan
 /** Name of what the pool owns: its own, shortened to what a label and so a pod's name can hold. */
 export const ownedName = (pool: SandboxPool): string => labelValue(nameOf(pool)).toLowerCase();
 
-/** Keeps `spec.replicas` pods standing by: a claimed one no longer matches and is replaced. */
-export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deployment {
+/** Keeps as many pods standing by, `spec.replicas` when left out: a claimed one no longer matches and is replaced. */
+export function deploymentFor(
+  pool: SandboxPool,
+  settings: PodSettings,
+  replicas: number = pool.spec.replicas,
+): Deployment {
   const labels = standbyLabels(nameOf(pool));
   const { enabled: probed } = pool.spec.egressProbe;
   return {
@@ -22,7 +26,7 @@ export function deploymentFor(pool: SandboxPool, settings: PodSettings): Deploym
     kind: 'Deployment',
     metadata: metadataFor(pool),
     spec: {
-      replicas: pool.spec.replicas,
+      replicas,
       selector: { matchLabels: labels },
       // During a roll-out as many stand by as before: the new one comes first.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
@@ -70,7 +74,7 @@ export function ownerReference(pool: SandboxPool): OwnerReference {
   };
 }
 
-function metadataFor(pool: SandboxPool): Deployment['metadata'] {
+export function metadataFor(pool: SandboxPool): Deployment['metadata'] {
   return {
     name: ownedName(pool),
     namespace: pool.metadata.namespace ?? '',
@@ -82,7 +86,7 @@ function metadataFor(pool: SandboxPool): Deployment['metadata'] {
 /** No activeDeadlineSeconds: it counts from the pod's creation, and would end pods that merely stood by. */
 function podSpec(settings: PodSettings): PodSpec {
   const { image, imagePullPolicy, imagePullSecrets, runtimeClassName, nodeSelector, tolerations } = settings;
-  const { requests, limits } = settings.resources ?? DEFAULT_RESOURCES;
+  const { requests, limits } = settings.resources ?? defaultResources(settings);
   return {
     ...isolatedPodSpec({
       image,
@@ -101,13 +105,19 @@ function podSpec(settings: PodSettings): PodSpec {
   };
 }
 
-const COMMON_LABELS = { [LABELS.managedBy]: MANAGED_BY, ...SANDBOX_NAME } as const;
+export const COMMON_LABELS = { [LABELS.managedBy]: MANAGED_BY, ...SANDBOX_NAME } as const;
 
 /** What the field's description promises when it is left out. */
 const DEFAULT_RESOURCES: NonNullable<PodSettings['resources']> = {
-  requests: { cpu: '100m', memory: '256Mi' },
-  limits: { cpu: '1', memory: '1Gi' },
+  requests: { cpu: '100m', memory: '256Mi', 'ephemeral-storage': '256Mi' },
+  limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '2Gi' },
 };
+
+/** /tmp counts as ephemeral storage: where its limit is set, that limit is the only one. */
+function defaultResources({ workspace }: PodSettings): NonNullable<PodSettings['resources']> {
+  if (workspace.sizeLimit === DEFAULT_RESOURCES.limits?.['ephemeral-storage']) return DEFAULT_RESOURCES;
+  return { requests: { cpu: '100m', memory: '256Mi' }, limits: { cpu: '1', memory: '1Gi' } };
+}
 
 const quantities = (values: Readonly<Record<string, string | number>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));

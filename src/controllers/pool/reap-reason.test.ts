@@ -1,14 +1,17 @@
 import { expect, it } from 'vitest';
 import { ANNOTATIONS, LABELS } from '../../crds/meta.ts';
 import type { Pod } from '../../kube/kinds.ts';
-import { type RunState, reapReason } from './reap-reason.ts';
+import { type OwnerState, reapReason } from './reap-reason.ts';
 
 const now = new Date('2026-01-01T00:00:00Z');
 const later = '2026-01-01T00:00:01Z';
-const lingers = { [ANNOTATIONS.sessionId]: 's' };
+const lingering = {
+  labels: { [LABELS.role]: 'active' },
+  annotations: { [ANNOTATIONS.sessionId]: 's' },
+};
 
 interface Given {
-  readonly run?: RunState;
+  readonly run?: OwnerState;
   readonly reapBy?: string | undefined;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -48,17 +51,11 @@ it.each<[string, Given, string | undefined]>([
     'SandboxExpired',
   ],
   ['that names no run goes', { labels: { [LABELS.role]: 'active' }, run: 'Unknown' }, 'SandboxWithoutRun'],
-  ['that lingers outlives its run', { run: 'Ended', annotations: lingers }, undefined],
-  [
-    'that lingers goes at its deadline',
-    { run: 'Ended', annotations: lingers, reapBy: now.toISOString() },
-    'SandboxExpired',
-  ],
-  [
-    'that lingers without a deadline goes with its run',
-    { run: 'Ended', annotations: lingers, reapBy: undefined },
-    'SandboxOfEndedRun',
-  ],
+  ['that lingers stays with its session, though no run has it', { ...lingering }, undefined],
+  ['whose session could not be asked for stays', { ...lingering, run: 'Unknown' }, undefined],
+  ['that lingers for a session that is gone goes', { ...lingering, run: 'Gone' }, 'SandboxWithoutSession'],
+  ['that lingers goes at its deadline', { ...lingering, reapBy: now.toISOString() }, 'SandboxExpired'],
+  ['that lingers without a deadline goes', { ...lingering, reapBy: undefined }, 'SandboxWithoutRun'],
   ['with a deadline that is none stays with its live run', { reapBy: 'soon' }, undefined],
   ['that is going already is left alone', { run: 'Gone', deletionTimestamp: later }, undefined],
   ['that stands by is left alone', { run: 'Gone', labels: { [LABELS.role]: 'standby' } }, undefined],

@@ -4,26 +4,65 @@ import { SANDBOX_POOLS, type SandboxPool, type SandboxPoolStatus } from '../../c
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
+import { conditionOf } from '../conditions.ts';
 import { act, FIELD_MANAGER } from './act.ts';
 import { decide } from './decide.ts';
+import type { PoolMetrics } from './metrics.ts';
 import { type ObserveOptions, observe } from './observe.ts';
 
 export interface PoolReconcilerOptions extends ObserveOptions {
   readonly events: EventRecorder;
+  readonly metrics?: PoolMetrics;
   readonly clock?: Clock;
 }
 
 /** Makes one SandboxPool's Deployment and NetworkPolicy right and its status true. Throws KubeError. */
 export function poolReconciler(options: PoolReconcilerOptions): (ref: ObjectRef) => Promise<ReconcileResult> {
-  const { kube, events, clock = systemClock } = options;
+  const { kube, events, metrics, clock = systemClock } = options;
+  // A cache may show a pod that was deleted a moment ago as it was: that is no second failure.
+  const deleted = new Set<string>();
+  const actors = { kube, events, ...(metrics === undefined ? {} : { metrics }) };
+
   return async (ref) => {
-    const observed = await observe(options, ref);
-    if (observed === undefined) return {};
+    const seen = await observe(options, ref);
+    if (seen === undefined) {
+      metrics?.counted(ref, undefined);
+      return {};
+    }
+    const { pool } = seen;
+    const observed = { ...seen, pods: seen.pods.filter(({ metadata }) => !deleted.has(metadata.uid ?? '')) };
     const { actions, status, requeueAfterMs } = decide(observed, clock.now());
-    for (const action of actions) await act({ kube, events }, action);
-    await writeStatus(kube, observed.pool, status);
+    for (const action of actions) {
+      const done = await act(actors, pool, action);
+      if (done && action.kind === 'DeletePod') remember(deleted, action.pod.metadata.uid ?? '');
+    }
+    tell(events, pool, status);
+    metrics?.counted(ref, status);
+    await writeStatus(kube, pool, status);
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   };
+}
+
+/** More than a cache is ever behind. */
+const REMEMBERED = 1_000;
+
+function remember(uids: Set<string>, uid: string): void {
+  uids.add(uid);
+  for (const oldest of uids) {
+    if (uids.size <= REMEMBERED) return;
+    uids.delete(oldest);
+  }
+}
+
+/** An Event when sandboxes can be claimed again, or can no longer, and whenever the reason for that changes. */
+function tell(events: EventRecorder, pool: SandboxPool, status: SandboxPoolStatus): void {
+  const before = conditionOf(pool.status?.conditions, 'Ready');
+  const after = conditionOf(status.conditions, 'Ready');
+  if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return;
+  if (after.status === 'True') events.record(pool, 'Normal', 'PoolReady', after.message);
+  // Filling is no news before it was ever full.
+  else if (before !== undefined)
+    events.record(pool, 'Warning', 'PoolNotReady', `${after.reason}: ${after.message}`);
 }
 
 async function writeStatus(kube: KubeClient, pool: SandboxPool, status: SandboxPoolStatus): Promise<void> {

@@ -1,5 +1,6 @@
-import { isEgressProven } from '../../crds/egress.ts';
-import { ANNOTATIONS, type Condition, LABELS } from '../../crds/meta.ts';
+import { carriesProof, isEgressProven } from '../../crds/egress.ts';
+import { lingers } from '../../crds/lingering.ts';
+import { type Condition, LABELS } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolStatus } from '../../crds/sandbox-pool.ts';
 import { clip } from '../../crds/shapes.ts';
 import type { Pod } from '../../kube/kinds.ts';
@@ -7,6 +8,7 @@ import { isUsable, type PodProblem, podProblem } from '../../kube/pod-state.ts';
 import { egressCondition } from './egress/condition.ts';
 import { standbySelector } from './manifests.ts';
 import type { Observed } from './observe.ts';
+import { type Setback, setbackProblem } from './setback.ts';
 
 /** Why nothing can be done for the pool at all. */
 export interface Obstacle {
@@ -15,13 +17,17 @@ export interface Obstacle {
 }
 
 /** The whole status, computed from what is seen; of the old one only the times of transitions are kept. Pure. */
-export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, now: Date): SandboxPoolStatus {
+export function nextStatus(
+  observed: Observed,
+  { obstacle, setback }: { readonly obstacle: Obstacle | undefined; readonly setback: Setback | undefined },
+  now: Date,
+): SandboxPoolStatus {
   const { pool } = observed;
   const counts = count(observed.pods, now);
   const facts = {
     pool,
     counts,
-    problem: obstacle ?? firstProblem(observed),
+    problem: obstacle ?? setbackProblem(setback) ?? firstProblem(observed),
     rolledOut: isRolledOut(observed),
   };
   return {
@@ -30,6 +36,7 @@ export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, n
     ready: counts.ready,
     claimed: counts.claimed,
     lingering: counts.lingering,
+    ...(setback === undefined ? {} : { setback }),
     selector: standbySelector(pool),
     conditions: [ready(facts), progressing(facts), egressCondition(pool, observed.egress, counts.proven)].map(
       (said) => withTime(said, pool, now),
@@ -40,7 +47,7 @@ export function nextStatus(observed: Observed, obstacle: Obstacle | undefined, n
 interface Counts {
   readonly standby: number;
   readonly ready: number;
-  /** Of those that stand by, usable or not. */
+  /** Of those that stand by, usable or not: shown to reach no network. */
   readonly proven: number;
   readonly claimed: number;
   readonly lingering: number;
@@ -52,13 +59,11 @@ function count(pods: readonly Pod[], now: Date): Counts {
   );
   const standby = present.filter(({ metadata }) => metadata.labels?.[LABELS.role] === 'standby');
   const active = present.filter(({ metadata }) => metadata.labels?.[LABELS.role] === 'active');
-  const lingering = active.filter(
-    ({ metadata }) => metadata.annotations?.[ANNOTATIONS.sessionId] !== undefined,
-  );
+  const lingering = active.filter(lingers);
   return {
     standby: standby.length,
     ready: standby.filter((pod) => isUsable(pod) && isEgressProven(pod, now)).length,
-    proven: standby.filter((pod) => isEgressProven(pod, now)).length,
+    proven: standby.filter((pod) => carriesProof(pod, now)).length,
     claimed: active.length - lingering.length,
     lingering: lingering.length,
   };
