@@ -17,21 +17,22 @@ export const DEFAULT_NAMESPACES: Namespaces = { agents: 'hummingbird', sandboxes
 
 const config = fileURLToPath(new URL('../../config/', import.meta.url));
 
-/** The cluster-wide part, which an administrator installs once: the CustomResourceDefinitions. */
+/** The cluster-wide part, which an administrator installs once: CustomResourceDefinitions and admission policies. */
 export async function installDefinitions(cluster: Kubectl): Promise<void> {
-  await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-k', `${config}crd`]);
+  for (const folder of ['crd', 'admission'])
+    await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-k', `${config}${folder}`]);
   const names = ['agentruns', 'agentsessions', 'agentworkflows', 'sandboxpools'].map(
     (plural) => `crd/${plural}.${GROUP}`,
   );
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]);
 }
 
-/** Namespaces, ServiceAccount, Roles: the files of config/, under other namespace names where asked. */
+/** Namespaces, NetworkPolicy, ServiceAccount, Roles: the files of config/, under other namespace names where asked. */
 export async function installNamespaces(
   cluster: Kubectl,
   namespaces: Namespaces = DEFAULT_NAMESPACES,
 ): Promise<void> {
-  for (const file of ['namespaces/namespaces.yaml', 'rbac/rbac.yaml'])
+  for (const file of ['namespaces/namespaces.yaml', 'network/networkpolicy.yaml', 'rbac/rbac.yaml'])
     await applyText(cluster, renamed(await readFile(`${config}${file}`, 'utf8'), namespaces));
 }
 
