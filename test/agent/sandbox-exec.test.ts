@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runLoop } from '../../src/agent/loop.ts';
 import { createOpenAiModel } from '../../src/agent/models/openai/adapter.ts';
 import type { ToolCall } from '../../src/agent/models/port.ts';
 import type { Tool } from '../../src/agent/tools/port.ts';
@@ -10,6 +9,7 @@ import { ManualClock } from '../../src/kube/clock.ts';
 import { silentLogger } from '../../src/kube/log.ts';
 import { podSandbox } from '../../src/sandbox/pod/pod.ts';
 import type { Sandbox } from '../../src/sandbox/port.ts';
+import { Journals } from '../builders/journals.ts';
 import { startOpenAi } from '../fakes/openai/server.ts';
 import { openPods, type Pods } from '../sandbox/pods.ts';
 
@@ -123,10 +123,11 @@ test('BR-34: two sleeps of 600 s end at 120 s, the loop goes on, and nothing of 
   });
   const http = createHttpClient();
   const model = createOpenAiModel({ name: 'm', baseUrl: server.url, http });
+  const journals = new Journals();
   const sleeping = async () => (await exec('pgrep -c -f "^sleep 600$" || true')).result['stdout'];
   try {
     let ended = 0;
-    const running = runLoop({
+    const running = journals.run({
       ...{ model, system: 's', contents: [model.makeUserContent('{}')], signal },
       tools: createRegistry({ sandbox: patient, tools: [] }),
       limits: { maxIterations: 5, contextTokens: 60_000 },
@@ -154,6 +155,7 @@ test('BR-34: two sleeps of 600 s end at 120 s, the loop goes on, and nothing of 
       exit_code: 0,
       stdout: expect.stringMatching(/^1\n\d+ sleep (3600|infinity)\n$/),
     });
+    expect(await journals.replayAll()).toBeGreaterThan(2);
   } finally {
     await Promise.all([server.stop(), http.close()]);
   }
