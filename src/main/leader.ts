@@ -24,7 +24,6 @@ import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References } from '../settings/references.ts';
 import type { ObjectStore } from '../store/port.ts';
-import { operatorPods } from './machines.ts';
 import { checkProject, checkReferences } from './workflow-checks.ts';
 
 export interface LeaderParts {
@@ -99,8 +98,7 @@ function poolController(parts: LeaderParts): Controller {
   const { kube, events, pools, pods, deployments, networkPolicies, egress, log } = parts;
   const owned = { pods, deployments, networkPolicies };
   const metrics = parts.poolMetrics;
-  const operator = operatorPods(parts.namespace);
-  return createPoolController({ kube, events, metrics, pools, ...owned, egress, operator, logger: log });
+  return createPoolController({ kube, events, metrics, pools, ...owned, egress, logger: log });
 }
 
 function sessionController({ kube, events, log, store, sessions, pods }: LeaderParts): Controller {
