@@ -22,6 +22,7 @@ import {
   unique,
 } from '../builders/kube-access.ts';
 import { until } from '../builders/pool.ts';
+import type { FakeMergeRequest, FakeUser } from '../fakes/gitlab/state.ts';
 import { publishToTopic } from '../fakes/sns-publish.ts';
 import { type BridgeGitLabWorld, bridgeGitLab } from './gitlab.ts';
 
@@ -32,6 +33,7 @@ const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 export interface BridgeWorld extends KubeAccess {
   readonly namespaces: TwoNamespaces;
   readonly workflows: Informer<AgentWorkflow>;
+  readonly runs: Informer<AgentRun>;
   readonly gitlab: BridgeGitLabWorld;
   /** A queue of the test's own, with a dead-letter queue and a topic that feeds it. */
   aQueue(options?: {
@@ -39,9 +41,16 @@ export interface BridgeWorld extends KubeAccess {
     readonly visibilitySeconds?: number;
     readonly raw?: boolean;
   }): TestQueue;
-  /** A workflow on a project of its own. */
-  aWorkflow(): Promise<{ readonly name: string; readonly project: string }>;
+  /** A workflow on a project of its own, with a merge request by Alice. Its trigger is Pipeline, or those named. */
+  aWorkflow(triggers?: readonly ('Pipeline' | 'MergeRequest')[]): Promise<ServedProject>;
   runsOf(workflow: string): Promise<readonly AgentRun[]>;
+}
+
+export interface ServedProject {
+  readonly name: string;
+  readonly project: string;
+  readonly mergeRequest: FakeMergeRequest;
+  readonly bot: FakeUser;
 }
 
 export interface TestQueue {
@@ -59,6 +68,7 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
   const access = await kubeAccess();
   const namespaces = await twoNamespaces();
   const workflows = await access.informer(AGENT_WORKFLOWS, namespaces.agents);
+  const runs = await access.informer(AGENT_RUNS, namespaces.agents);
   const gitlab = await bridgeGitLab();
   const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false });
   const client = new SQSClient({ endpoint: server.address, region: REGION, credentials });
@@ -67,19 +77,28 @@ export async function bridgeWorld(): Promise<BridgeWorld> {
     ...access,
     namespaces,
     workflows,
+    runs,
     gitlab,
     aQueue(options = {}) {
       const made = makeQueue(server, client, options);
       queues.push(made.queue);
       return made;
     },
-    async aWorkflow() {
+    async aWorkflow(triggers = ['Pipeline']) {
       const name = unique('analyze');
+      const namespace = namespaces.agents;
       const project = `group/${name}`;
-      gitlab.aProject(project);
-      await access.kube.create(AGENT_WORKFLOWS, workflowOn(name, namespaces.agents, project));
-      await until('the informer knows the workflow', () => workflows.get(`${namespaces.agents}/${name}`));
-      return { name, project };
+      const { mergeRequest, bot } = gitlab.aProject(project);
+      await access.kube.create(AGENT_WORKFLOWS, workflowOn(name, namespace, project, triggers));
+      // As the workflow controller finds it out.
+      const status = { projects: [{ path: project, botUserId: bot.id, ready: true }] };
+      const patch = { type: 'merge', body: { status } } as const;
+      await access.kube.patch(AGENT_WORKFLOWS, { namespace, name }, patch, { subresource: 'status' });
+      await until(
+        'the informer knows the bot',
+        () => workflows.get(`${namespace}/${name}`)?.status?.projects,
+      );
+      return { name, project, mergeRequest, bot };
     },
     async runsOf(workflow) {
       const labelSelector = `hummingbird.dev/workflow=${workflow}`;
@@ -116,7 +135,8 @@ export function aWorker(
     kube: world.kube,
     events: world.events,
     workflows: () => world.workflows.list(),
-    runsOn: () => [],
+    runsOn: (project: string, iid: number) =>
+      world.runs.list(({ spec }) => spec.mergeRequest.project === project && spec.mergeRequest.iid === iid),
     gitlab: world.gitlab.parts,
     commandPrefix: '/hummingbird',
     metrics: { ...bridgeMetrics(registry), ...queueMetrics(registry) },
@@ -203,10 +223,15 @@ function makeQueue(
   };
 }
 
-function workflowOn(name: string, namespace: string, project: string): AgentWorkflow {
+function workflowOn(
+  name: string,
+  namespace: string,
+  project: string,
+  triggers: readonly ('Pipeline' | 'MergeRequest')[],
+): AgentWorkflow {
   const spec = {
     prompt: { text: 'Explain the failure.' },
-    triggers: [{ event: 'Pipeline' as const, ignoreUsers: [], ignoreBranches: [] }],
+    triggers: triggers.map((event) => ({ event, ignoreUsers: [], ignoreBranches: [] })),
     concurrency: 'Supersede' as const,
     model: { name: 'demo-script', provider: 'OpenAICompatible' as const, baseURL: 'http://127.0.0.1:1/v1' },
     sandbox: { none: true as const },

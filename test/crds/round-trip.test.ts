@@ -12,16 +12,23 @@ beforeAll(async () => {
 });
 afterAll(() => cleanUp(namespaces));
 
-it.each(['namespaces', 'secrets.example'])('config/samples/%s.yaml is taken', async (name) => {
-  for (const object of await sampleFile(name, namespaces)) {
-    await kubectl(['apply', '--dry-run=server', '-f', '-'], object);
-  }
-});
+it.each(['namespaces', 'secrets.example', 'agentworkflow-code-review'])(
+  'config/samples/%s.yaml is taken',
+  async (name) => {
+    for (const object of await sampleFile(name, namespaces)) {
+      await kubectl(['apply', '--dry-run=server', '-f', '-'], object);
+    }
+  },
+);
 
 it('every Secret that a sample names is in the example, with the key and a tier', async () => {
   const secrets = await sampleFile('secrets.example', namespaces);
-  const workflow = JSON.stringify(await sample('agentworkflow', namespaces));
-  const references = [...workflow.matchAll(/SecretRef":\{"name":"([^"]+)","key":"([^"]+)"\}/g)];
+  const workflows = await Promise.all(
+    ['agentworkflow', 'agentworkflow-code-review'].map((name) => sampleFile(name, namespaces)),
+  );
+  const references = [
+    ...JSON.stringify(workflows).matchAll(/SecretRef":\{"name":"([^"]+)","key":"([^"]+)"\}/g),
+  ];
   expect(references).not.toHaveLength(0);
   for (const [, name = '', key = ''] of references) {
     expect(secrets.find((secret) => secret.metadata.name === name)).toMatchObject({
