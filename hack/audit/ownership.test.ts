@@ -57,7 +57,7 @@ describe('the check of ownership', () => {
       'a lingering pod that another session gets',
       [
         owned(1, 'a', { session: 's' }),
-        write(2, { role: 'lingering', session: 's' }),
+        write(2, { role: 'active', session: 's' }),
         owned(3, 'b', { session: 't' }),
         owned(4, 'b', { going: true }),
       ],
@@ -72,7 +72,7 @@ describe('the check of ownership', () => {
   });
 
   it('lets the next run of a session have its lingering pod', () => {
-    const lingering = write(2, { role: 'lingering', session: 's' });
+    const lingering = write(2, { role: 'active', session: 's' });
     const facts = [owned(1, 'a', { session: 's' }), lingering, owned(3, 'b', { session: 's' })];
     expect(check(...facts, owned(4, 'b', { going: true }))).toEqual([]);
   });

@@ -18,8 +18,8 @@ export interface OwnershipReport {
 
 /**
  * Plays the log again, write by write, and looks at every instant: no pod changes hands between runs (but within a
- * session, from a lingering state), no run has two pods that are not going, no command runs in a pod that is nobody's,
- * and at the end every pod that had an owner is gone. `runs`: uids of the runs that may own pods.
+ * session, for which it lingered: active, and no run's), no run has two pods that are not going, no command runs in a
+ * pod that is nobody's, and at the end every pod that had an owner is gone or lingers. `runs`: uids of the runs that may own pods.
  */
 export function checkOwnership(facts: readonly AuditFact[], runs: ReadonlySet<string>): OwnershipReport {
   const writes = facts.filter((fact) => fact.kind === 'PodWrite').toSorted(byVersion);
@@ -62,7 +62,7 @@ function changeOfHands(before: PodWrite | undefined, now: PodWrite): readonly st
   if (now.owner === undefined || before?.owner === now.owner) return [];
   if (before?.owner !== undefined)
     return [`pod ${now.name} went from run ${before.owner} to run ${now.owner} at version ${now.version}`];
-  if (before?.role !== 'lingering' || before.session === now.session) return [];
+  if (before?.role !== 'active' || before.session === now.session) return [];
   return [`pod ${now.name} lingered for session ${before.session} and went to session ${now.session}`];
 }
 

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensurePackages } from '../cluster/packages.ts';
+import { conformanceTable, summaries } from './conformance.ts';
 import {
   afterSecondRun,
   closingLine,
@@ -32,6 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 const started = Date.now();
 /** Tests that passed at their second run only. */
 const unsteady: string[] = [];
+const reports: Report[] = [];
 
 if (filters.length === 0) {
   await check('lint', ['biome', 'check', '.']);
@@ -49,6 +51,8 @@ if (!quick) {
   await vitest('cluster');
 }
 
+for (const text of [conformanceTable(reports), ...summaries(reports)])
+  if (text !== '') console.log(`\n${text}`);
 for (const name of unsteady) console.log(`unsteady, passed at its second run only: ${name}`);
 console.log(`\nin ${Math.round((Date.now() - started) / 1000)} s`);
 console.log(closingLine(tally));
@@ -70,12 +74,14 @@ async function vitest(project: string): Promise<void> {
   // Unit tests touch nothing but Node: there a second run would hide a fault.
   if (first.report === undefined || project === 'unit' || !mayRunAgain(first.report, first.code)) {
     tally = withReport(tally, first.report, first.code);
+    if (first.report !== undefined) reports.push(first.report);
     return;
   }
   console.log(`\n${project}: once more, alone: ${failedFiles(first.report).join(', ')}`);
   const again = await runVitest(project, failedFiles(first.report));
   const report = again.report && afterSecondRun(first.report, again.report);
   tally = withReport(tally, report ?? first.report, again.report === undefined ? first.code : again.code);
+  reports.push(report ?? first.report);
   if (again.code === 0) unsteady.push(...failedTests(first.report));
 }
 

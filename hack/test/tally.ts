@@ -9,6 +9,12 @@ export interface Tally {
 
 export const NOTHING: Tally = { passed: 0, failed: 0, skipped: 0 };
 
+/** What tests say about themselves, for what is printed at the end. */
+const Meta = z.object({
+  conformance: z.object({ backend: z.string(), methods: z.array(z.string()) }).optional(),
+  summary: z.string().optional(),
+});
+
 /** What vitest's JSON reporter writes, as far as it is counted. */
 export const Report = z.object({
   numPassedTests: z.number(),
@@ -20,7 +26,9 @@ export const Report = z.object({
       z.object({
         name: z.string(),
         status: z.string(),
-        assertionResults: z.array(z.object({ status: z.string(), fullName: z.string() })).default([]),
+        assertionResults: z
+          .array(z.object({ status: z.string(), fullName: z.string(), meta: Meta.default({}) }))
+          .default([]),
       }),
     )
     .default([]),

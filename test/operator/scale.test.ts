@@ -11,6 +11,13 @@ import type { AgentRun } from '../../src/crds/agent-run.ts';
 import { until } from '../builders/pool.ts';
 import { aWorld, PROJECT, type World } from './world.ts';
 
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Printed at the end of `npm test`. */
+    summary?: string;
+  }
+}
+
 const RUNS = Number(process.env['HUMMINGBIRD_SCALE_RUNS'] ?? 40);
 const BURSTS = 4;
 const POOL = 5;
@@ -61,7 +68,7 @@ describe(`three replicas, ${RUNS} runs in bursts, a pool of ${POOL} pods`, () =>
 
   it(
     'BR-37: no sandbox has two owners at any instant, no run two sandboxes, and nothing is left',
-    async () => {
+    async ({ task }) => {
       const begun = performance.now();
       const mergeRequests = Array.from({ length: RUNS }, (_, at) =>
         world.gitlab.state.mergeRequest(world.project, {
@@ -102,7 +109,8 @@ describe(`three replicas, ${RUNS} runs in bursts, a pool of ${POOL} pods`, () =>
       const holders = new Set(all.map(({ status }) => status?.holder?.replica.split('/')[0]));
       const uids = new Set(all.map(({ metadata }) => metadata.uid ?? ''));
       const report = checkOwnership(await readAuditLog(cluster.controlPlane.auditLogPath ?? ''), uids);
-      console.log(summary(report, { runs: RUNS, replicas: holders.size, seconds }));
+      task.meta.summary = summary(report, { runs: RUNS, replicas: holders.size, seconds });
+      console.log(task.meta.summary);
       expect(report.violations).toEqual([]);
       expect(report.claims.size).toBe(RUNS);
       expect([...holders].toSorted()).toEqual(['operator-0', 'operator-1', 'operator-2']);

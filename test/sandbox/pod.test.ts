@@ -17,7 +17,7 @@ function sandboxOf(pods: Pods, name: string, uid: string, startTimeoutMs = 60_00
   });
 }
 
-sandboxConformance('Pod', async () => {
+sandboxConformance('pod', async () => {
   const pods = await openPods();
   let made = 0;
   return {

@@ -20,7 +20,7 @@ function podman(...args: string[]): string {
 
 const exists = (name: string) => spawnSync('podman', ['container', 'exists', name]).status === 0;
 
-sandboxConformance('Podman', async () => {
+sandboxConformance('podman', async () => {
   const image = await ensurePodman(log);
   return {
     make: async () => podmanSandbox({ image, env, logger: silentLogger }),

@@ -33,7 +33,7 @@ const KILL_ATTEMPT_MS = 20_000;
 const KILL_ATTEMPTS = 2;
 const RETRY_PAUSE_MS = 200;
 /** How long a command that was asked to end may take to write its last words. */
-const GRACE_MS = 1_000;
+const GRACE_MS = 3_000;
 /** After its processes are dead, an exec gets this long to say so with the rest of its output. */
 const SETTLE_MS = 2_000;
 

@@ -1,0 +1,50 @@
+import type { Report } from './tally.ts';
+
+/**
+ * Backend by method: how many of the tests of the conformance suite that called the method have passed. Empty when
+ * the suite did not run.
+ */
+export function conformanceTable(reports: readonly Report[]): string {
+  const cells = new Map<string, Map<string, { passed: number; all: number }>>();
+  const methods = new Set<string>();
+  for (const { meta, status } of tests(reports)) {
+    if (meta.conformance === undefined || status === 'skipped' || status === 'pending') continue;
+    const row = cells.get(meta.conformance.backend) ?? new Map();
+    cells.set(meta.conformance.backend, row);
+    for (const method of meta.conformance.methods) {
+      methods.add(method);
+      const cell = row.get(method) ?? { passed: 0, all: 0 };
+      row.set(method, { passed: cell.passed + (status === 'passed' ? 1 : 0), all: cell.all + 1 });
+    }
+  }
+  if (cells.size === 0) return '';
+  const columns = [...methods];
+  const rows = [...cells].map(([backend, row]) => [
+    backend,
+    ...columns.map((method) => {
+      const cell = row.get(method);
+      return cell === undefined ? '-' : `${cell.passed}/${cell.all}`;
+    }),
+  ]);
+  return aligned([['sandbox', ...columns], ...rows]);
+}
+
+/** What tests found and say in one line, each once. */
+export const summaries = (reports: readonly Report[]): readonly string[] => [
+  ...new Set(tests(reports).flatMap(({ meta }) => meta.summary ?? [])),
+];
+
+const tests = (reports: readonly Report[]) =>
+  reports.flatMap(({ testResults }) => testResults.flatMap(({ assertionResults }) => assertionResults));
+
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
