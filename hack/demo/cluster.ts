@@ -7,6 +7,8 @@ import { DEFAULT_NAMESPACES, type Kubectl } from '../operator/install.ts';
 
 /** What the demo needs of a cluster, its own or the user's. */
 export interface DemoCluster extends Kubectl {
+  /** Known to enforce NetworkPolicy: sandboxes are proven isolated before they are handed out. */
+  readonly isolates: boolean;
   /** Sandbox image that the cluster has. */
   readonly image: string;
   /** `export KUBECONFIG=…` or the context, for people who go on by hand. */
@@ -22,6 +24,7 @@ export interface DemoCluster extends Kubectl {
 export async function ownCluster(log: (line: string) => void): Promise<DemoCluster> {
   const cluster = await startCluster({ name: 'demo', log });
   return {
+    isolates: true,
     image: 'hummingbird.test/sandbox:1',
     howToUse: `export KUBECONFIG=${cluster.kubeconfigPath}\nexport PATH=$PATH:${join(cluster.kubectlPath, '..')}`,
     kubectlCommand: [cluster.kubectlPath, '--kubeconfig', cluster.kubeconfigPath],
@@ -45,6 +48,8 @@ export async function existingCluster(context: string, image: string): Promise<D
       `context ${context} has ${taken.replaceAll('\n', ' and ')} already. The demo makes and, at its end, deletes the namespaces ${names.join(' and ')}: remove them when nobody needs them, or choose another cluster`,
     );
   return {
+    // Many a local cluster does not, and the demo is about something else.
+    isolates: false,
     image,
     howToUse: `kubectl config use-context ${context}`,
     kubectlCommand: command,

@@ -122,7 +122,7 @@ async function install(cluster: DemoCluster, scene: DemoScene, model: DemoModel)
     tokenSecret(namespaces.agents, 'gitlab-action', 'action', scene.tokens.action),
     tokenSecret(namespaces.agents, 'gitlab-read', 'tool', scene.tokens.tool),
     tokenSecret(namespaces.agents, 'model-key', 'model', model.apiKey),
-    pool(namespaces, { image: cluster.image, replicas: 2 }),
+    pool(namespaces, { image: cluster.image, replicas: 2, egressProbe: cluster.isolates }),
     workflow(namespaces, { project: scene.projectPath, model: { name: model.name, baseURL: model.baseUrl } }),
   );
 }

@@ -46,6 +46,7 @@ describe('first light', () => {
     aws.createBucket('sessions');
     world = await aWorld(await sharedCluster(), {
       replicas: 2,
+      egressProbe: true,
       scripts: { 'test-script': script },
       operator: async () => ({
         queue: { url: queueUrl, fifoUrl: fifo.queueUrl, endpoint: aws.address },
@@ -53,7 +54,11 @@ describe('first light', () => {
       }),
     });
     await world.operator.waitReady();
-  });
+    // By the operator's own rights, and on a machine that may be busy with other tests.
+    const { sandboxes } = world.namespaces;
+    for (const wait of ['--for=condition=EgressBlocked', '--for=jsonpath={.status.ready}=2'])
+      await world.kubectl(['wait', 'spool/analysis', '-n', sandboxes, wait, '--timeout=240s']);
+  }, 600_000);
   afterAll(async () => {
     await world?.close();
     await aws?.stop();

@@ -28,6 +28,8 @@ export interface WorldOptions {
   /** The workflow's model, by name; the first one is the workflow's. */
   readonly scripts: Readonly<Record<string, Script>>;
   readonly replicas?: number;
+  /** Off when left out: a proof takes 5 s. */
+  readonly egressProbe?: boolean;
   readonly workflowSpec?: object;
   /** Changes what the operator is started with: fault proxies in front of what it talks to, say. */
   readonly operator?: (base: OperatorProcessOptions) => Promise<Partial<OperatorProcessOptions>>;
@@ -89,7 +91,10 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
     tokenSecret(namespaces.agents, 'gitlab-action', 'action', tokens.action),
     tokenSecret(namespaces.agents, 'gitlab-read', 'tool', tokens.tool),
     tokenSecret(namespaces.agents, 'model-key', 'model', MODEL_KEY),
-    pool(namespaces, { image: SANDBOX_IMAGE, replicas: options.replicas ?? 1 }),
+    pool(namespaces, {
+      ...{ image: SANDBOX_IMAGE, replicas: options.replicas ?? 1 },
+      egressProbe: options.egressProbe ?? false,
+    }),
     workflow(namespaces, {
       project: PROJECT,
       model: { name: Object.keys(options.scripts)[0] ?? 'none', baseURL: openai.url },
