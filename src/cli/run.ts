@@ -10,6 +10,7 @@ import type { EffectiveRun } from '../controllers/run/effective.ts';
 import { firstMessage, resultOf } from '../controllers/run/loop-report.ts';
 import type { RunResult } from '../controllers/run/result.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
+import { formatDuration } from '../crds/duration.ts';
 import type { RunReason } from '../crds/reasons.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { NoteRef } from '../notes/port.ts';
@@ -211,7 +212,9 @@ function failed(parts: RunParts, error: unknown, interrupt: AbortSignal): RunRes
           : 'ModelError';
   const message = interrupt.aborted
     ? 'Interrupted before the model was asked.'
-    : parts.redact(messageOf(error));
+    : reason === 'Timeout'
+      ? `The run's time, ${formatDuration(parts.effective.timeoutMs)}, was over before the model was asked: it waited for its sandbox.`
+      : parts.redact(messageOf(error));
   return { version: 1, reason, message, text: message, reported: false, transcriptExcerpt: '' };
 }
 
