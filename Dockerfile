@@ -8,6 +8,11 @@ COPY src ./src
 RUN npx tsc -p tsconfig.build.json && npm prune --omit=dev
 
 FROM node:24-bookworm-slim
+# ssh is for pools of virtual machines; it wants its user to have a name.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends openssh-client \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 65532 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin hummingbird
 WORKDIR /app
 ENV NODE_ENV=production
 COPY --from=build /src/package.json ./

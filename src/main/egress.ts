@@ -13,11 +13,14 @@ import type { SandboxPool } from '../crds/sandbox-pool.ts';
 import type { ExecConnection } from '../kube/exec-connection.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Pod } from '../kube/kinds.ts';
+import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../kube/kubevirt/kinds.ts';
 import { errorFields, type Logger } from '../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { Transport } from '../kube/transport.ts';
 import { probeEgress } from '../sandbox/egress/probe.ts';
 import { podSandbox } from '../sandbox/pod/pod.ts';
+import type { Sandbox } from '../sandbox/port.ts';
+import type { Machines } from './machines.ts';
 
 export interface EgressParts {
   readonly kube: KubeClient;
@@ -26,6 +29,8 @@ export interface EgressParts {
   readonly events: EventRecorder;
   readonly pools: Informer<SandboxPool>;
   readonly pods: Informer<Pod>;
+  /** Left out: pools of machines are not probed. */
+  readonly machines?: Machines;
   readonly registry: Registry;
   readonly log: Logger;
   /** The operator's own environment, name servers and addresses, which tell of the cluster that it runs in. */
@@ -43,24 +48,26 @@ export interface Surroundings {
 export async function joinEgress(
   parts: EgressParts,
 ): Promise<{ readonly watch: EgressWatch; readonly loop: OperatorParts['loops'][number] }> {
-  const { kube, events, exec, pools, pods, log } = parts;
+  const { kube, events, exec, pools, pods, machines, log } = parts;
   const watch = createEgressWatch({
     kube,
     events,
     pools: () => (pools.hasSynced ? pools.list() : []),
-    sandboxes: (pool) => sandboxesOf(pool, pods),
+    sandboxes: (pool) =>
+      pool.spec.backend === 'VirtualMachineInstance' ? (machines?.of(pool) ?? []) : sandboxesOf(pool, pods),
     probe: (sandbox, plan, signal) =>
       probeEgress(
-        podSandbox({
-          connection: exec,
-          client: kube,
-          ref: { kind: 'PodPool', ...refOf(sandbox) },
-          namespace: refOf(sandbox).namespace,
-          pod: refOf(sandbox).name,
-          ...(sandbox.object.metadata.uid === undefined ? {} : { uid: sandbox.object.metadata.uid }),
-          deletePod: () => Promise.resolve(),
-          logger: log,
-        }),
+        machineOf(sandbox, machines) ??
+          podSandbox({
+            connection: exec,
+            client: kube,
+            ref: { kind: 'PodPool', ...refOf(sandbox) },
+            namespace: refOf(sandbox).namespace,
+            pod: refOf(sandbox).name,
+            ...(sandbox.object.metadata.uid === undefined ? {} : { uid: sandbox.object.metadata.uid }),
+            deletePod: () => Promise.resolve(),
+            logger: log,
+          }),
         plan,
         signal,
       ),
@@ -69,6 +76,14 @@ export async function joinEgress(
     logger: log,
   });
   return { watch, loop: { name: 'egress', run: (signal) => watch.run(signal) } };
+}
+
+/** Undefined for a pod. */
+function machineOf({ kind, object }: Probeable, machines: Machines | undefined): Sandbox | undefined {
+  // Whatever has this kind was made of a machine.
+  return kind === VIRTUAL_MACHINE_INSTANCE
+    ? machines?.pool.open(object as VirtualMachineInstance)
+    : undefined;
 }
 
 function sandboxesOf(pool: SandboxPool, pods: Informer<Pod>): readonly Probeable[] {

@@ -24,6 +24,7 @@ import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References } from '../settings/references.ts';
 import type { ObjectStore } from '../store/port.ts';
+import { operatorPods } from './machines.ts';
 import { checkProject, checkReferences } from './workflow-checks.ts';
 
 export interface LeaderParts {
@@ -98,7 +99,8 @@ function poolController(parts: LeaderParts): Controller {
   const { kube, events, pools, pods, deployments, networkPolicies, egress, log } = parts;
   const owned = { pods, deployments, networkPolicies };
   const metrics = parts.poolMetrics;
-  return createPoolController({ kube, events, metrics, pools, ...owned, egress, logger: log });
+  const operator = operatorPods(parts.namespace);
+  return createPoolController({ kube, events, metrics, pools, ...owned, egress, operator, logger: log });
 }
 
 function sessionController({ kube, events, log, store, sessions, pods }: LeaderParts): Controller {

@@ -1,5 +1,5 @@
 import { getServers } from 'node:dns';
-import { networkInterfaces } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
@@ -24,12 +24,14 @@ import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
 import { createTransport } from '../kube/transport.ts';
 import { podSandbox } from '../sandbox/pod/pod.ts';
+import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
+import { joinMachines } from './machines.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
@@ -90,7 +92,12 @@ export async function joinOperator(
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 
   const exec = execConnection(connection);
-  const sandboxes = podPool({
+  const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
+  const machines = joinMachines({
+    ...{ kube, pools, namespace: sandboxNamespace, env, tempDir: tmpdir(), log },
+    onSecret: (value) => redactor.add(value),
+  });
+  const podSandboxes = podPool({
     kube,
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
     openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
@@ -105,6 +112,11 @@ export async function joinOperator(
         lingerPod,
         logger: log,
       }),
+  });
+  const sandboxes = poolsByBackend({
+    pods: podSandboxes,
+    machines: machines.pool,
+    backendOf: (pool) => machines.backendOf(pool),
   });
 
   const agents = createRunController({
@@ -152,9 +164,8 @@ export async function joinOperator(
     registry,
     logger: log,
   });
-  const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
   const egress = await joinEgress({
-    ...{ kube, transport, exec, events, pools, pods, registry, log },
+    ...{ kube, transport, exec, events, pools, pods, machines, registry, log },
     surroundings: { env, nameServers: getServers(), addresses: ownAddresses(), port: settings.healthPort },
   });
   const leader = leaderLoop({
@@ -176,7 +187,7 @@ export async function joinOperator(
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
     egress: egress.watch,
     poolMetrics: poolMetrics(registry),
-    beside: [...bridge.leaderLoops, egress.loop],
+    beside: [...bridge.leaderLoops, egress.loop, machines.loop],
   });
   return {
     log,
@@ -191,6 +202,7 @@ export async function joinOperator(
     async close() {
       bridge.close();
       await lease.stop();
+      await machines.pool.close();
       await http.close();
       await transport.close();
     },

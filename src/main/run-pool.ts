@@ -1,31 +1,35 @@
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { labelValue } from '../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../crds/meta.ts';
+import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import { sleep, systemClock } from '../kube/clock.ts';
 import { podSandbox } from '../sandbox/pod/pod.ts';
+import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
-import { SandboxUnavailableError } from '../sandbox/port.ts';
+import { type MachinePool, machinePool } from '../sandbox/pool/vmi-pool.ts';
+import { type SandboxProvider, SandboxUnavailableError } from '../sandbox/port.ts';
 import { SettingsError } from '../settings/operator.ts';
 import { openCluster, type RunCluster } from './run-cluster.ts';
 import { AFTER_RUN_MS, loggerOf, type RunSandboxes, type RunSandboxOptions } from './run-sandbox-parts.ts';
 
 const CLAIM_RETRY_MS = 250;
 
-/** Pods of a SandboxPool, claimed as the operator claims them. */
-export function poolPods(options: RunSandboxOptions): RunSandboxes {
+/** Sandboxes of a SandboxPool, claimed as the operator claims them. */
+export function poolSandboxes(options: RunSandboxOptions): RunSandboxes {
   const { run, sessionId, effective, progress } = options;
   const cluster = openCluster(options);
   const pool = poolOf(options, cluster);
   const logger = loggerOf(options);
-  const { kube, exec: connection } = cluster;
-  const sandboxes = podPool({
-    kube,
-    openPod: ({ pod, namespace, name, deletePod, lingerPod }) =>
-      podSandbox({
-        ...{ connection, client: kube, namespace, pod: name, deletePod, lingerPod, logger },
-        ref: { kind: 'PodPool', name, namespace },
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-      }),
-  });
+  const machines = machinesOf(options, cluster);
+  const sandboxes =
+    options.backend === 'kubevirtpool'
+      ? machines
+      : poolsByBackend({
+          pods: podsOf(options, cluster),
+          machines,
+          backendOf: async (ref) => (await cluster.kube.get(SANDBOX_POOLS, ref))?.spec.backend,
+        });
   const { name: workflow } = run.spec.workflowRef;
   let epoch = 0;
   return {
@@ -58,11 +62,35 @@ export function poolPods(options: RunSandboxOptions): RunSandboxes {
     async close() {
       // What an interrupted claim has left behind.
       await sandboxes.release(run.metadata.uid ?? '', pool.namespace).catch((error: unknown) => {
-        logger.warn({ error }, 'pods of this run could not be released; the reaper will');
+        logger.warn({ error }, 'sandboxes of this run could not be released; the reaper will');
       });
+      await machines.close();
       await cluster.close();
     },
   };
+}
+
+function podsOf(options: RunSandboxOptions, { kube, exec: connection }: RunCluster): SandboxProvider {
+  const logger = loggerOf(options);
+  return podPool({
+    kube,
+    openPod: ({ pod, namespace, name, deletePod, lingerPod }) =>
+      podSandbox({
+        ...{ connection, client: kube, namespace, pod: name, deletePod, lingerPod, logger },
+        ref: { kind: 'PodPool', name, namespace },
+        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
+      }),
+  });
+}
+
+function machinesOf(options: RunSandboxOptions, { kube }: RunCluster): MachinePool {
+  const { config, env, redactor } = options;
+  const file = config.settings.sandbox.vm_ssh_private_key;
+  return machinePool({
+    ...{ kube, env, tempDir: tmpdir(), logger: loggerOf(options) },
+    onSecret: (value) => redactor.add(value),
+    ...(file === undefined ? {} : { privateKey: () => readFile(file, 'utf8') }),
+  });
 }
 
 /** The run's own word, else the flags, else the file. */

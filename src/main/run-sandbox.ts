@@ -17,8 +17,11 @@ export async function openSandboxes(options: RunSandboxOptions): Promise<RunSand
     // The packages that speak to a cluster take half a second to load.
     case 'k8s':
       return (await import('./run-pod.ts')).ownPods(options);
+    case 'kubevirt':
+      return (await import('./run-machine.ts')).ownMachines(options);
     case 'k8spool':
-      return (await import('./run-pool.ts')).poolPods(options);
+    case 'kubevirtpool':
+      return (await import('./run-pool.ts')).poolSandboxes(options);
     default:
       // A backend that `backendOf` lets through and that is missing here does not compile.
       return options.backend satisfies never;

@@ -48,7 +48,19 @@ const settings = z.strictObject({
       active_deadline_seconds: z.int().min(60).max(86_400).default(1800),
       linger_seconds: z.int().min(0).default(300),
       max_lingering_pods: z.int().min(0).default(2),
+      /** File with the private key for a pool's machines; left out: from the pool's own Secret. */
       vm_ssh_private_key: z.string().min(1).optional(),
+      /** Who commands run as in a machine of the run's own. */
+      vm_user: z
+        .string()
+        .regex(/^[a-z_][a-z0-9_-]*$/, 'must be a Unix user name')
+        .default('sandbox'),
+      vm_cpu_cores: z.int().min(1).max(64).default(2),
+      /** A Kubernetes quantity. */
+      vm_memory: z
+        .string()
+        .regex(/^[0-9]+(\.[0-9]+)?(M|G|T|Mi|Gi|Ti)$/, 'must be a quantity such as 4Gi')
+        .default('4Gi'),
     })
     .prefault({}),
   model: model.prefault('gemini-3.1-pro-preview'),

@@ -37,7 +37,7 @@ export function checkRunSettings(settings: RunSettings): void {
 }
 
 /** Backends that `hummingbird run` has. */
-export type RunBackend = Exclude<SandboxBackend, 'kubevirt' | 'kubevirtpool'>;
+export type RunBackend = SandboxBackend;
 
 /** Whether this process runs in a pod of a cluster, which then is a cluster that it may mean. */
 export const isInPod = (env: Environment): boolean => (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
@@ -59,14 +59,11 @@ export function backendOf(
       return backend;
     case 'k8s':
     case 'k8spool':
+    case 'kubevirt':
+    case 'kubevirtpool':
       if (named || isInPod(env)) return backend;
       throw new SettingsError(
         `sandbox ${backend} needs --context or --kubeconfig: a cluster is never guessed; without one use --sandbox podman`,
-      );
-    case 'kubevirt':
-    case 'kubevirtpool':
-      throw new SettingsError(
-        `sandbox ${backend} is not available in this version; use podman, k8s, k8spool or none`,
       );
     default:
       return backend satisfies never;

@@ -7,7 +7,7 @@ import { evictionMessage, overMax } from './lingering.ts';
 import { deploymentFor, networkPolicyFor, ownedName } from './manifests.ts';
 import type { Observed } from './observe.ts';
 import { heldReplicas, nextSetback, pauseLeft } from './setback.ts';
-import { nextStatus, type Obstacle } from './status.ts';
+import { nextStatus, type Obstacle, podView } from './status.ts';
 
 export type PoolAction =
   | { readonly kind: 'ApplyNetworkPolicy'; readonly object: NetworkPolicy }
@@ -40,8 +40,8 @@ export function decide(observed: Observed, now: Date): PoolDecision {
   const obstacle = obstacleOf(observed);
   const ended = observed.pods.filter(hasEndedInStandby);
   const { replicas } = pool.spec;
-  const setback = nextSetback(pool.status?.setback, ended, { replicas, now });
-  const status = nextStatus(observed, { obstacle, setback }, now);
+  const setback = nextSetback(pool.status?.setback, ended, { replicas, now }, podProblem);
+  const status = nextStatus(podView(observed), { obstacle, setback }, now);
   if (obstacle !== undefined) return { actions: [], status, requeueAfterMs: OBSTACLE_MS };
   const pause = pauseLeft(setback, now);
   return {

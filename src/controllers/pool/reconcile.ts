@@ -6,13 +6,19 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import { conditionOf } from '../conditions.ts';
 import { act, FIELD_MANAGER } from './act.ts';
-import { decide } from './decide.ts';
+import { decide, type PoolDecision } from './decide.ts';
+import { actOnMachines } from './machines/act.ts';
+import { decideMachines, type MachinesDecision } from './machines/decide.ts';
+import type { MachinePoolSettings, OperatorPods } from './machines/manifests.ts';
+import { type MachinesObserveOptions, observeMachines } from './machines/observe.ts';
 import type { PoolMetrics } from './metrics.ts';
-import { type ObserveOptions, observe } from './observe.ts';
+import { type Observed, type ObserveOptions, observe } from './observe.ts';
 
 export interface PoolReconcilerOptions extends ObserveOptions {
   readonly events: EventRecorder;
   readonly metrics?: PoolMetrics;
+  /** Who may speak SSH to machines. Left out: pools of machines are not served. */
+  readonly operator?: OperatorPods;
   readonly clock?: Clock;
 }
 
@@ -23,6 +29,34 @@ export function poolReconciler(options: PoolReconcilerOptions): (ref: ObjectRef)
   const deleted = new Set<string>();
   const actors = { kube, events, ...(metrics === undefined ? {} : { metrics }) };
 
+  async function onPods(seen: Observed): Promise<PoolDecision> {
+    const observed = { ...seen, pods: seen.pods.filter(({ metadata }) => !deleted.has(metadata.uid ?? '')) };
+    const decision = decide(observed, clock.now());
+    for (const action of decision.actions) {
+      const done = await act(actors, observed.pool, action);
+      if (done && action.kind === 'DeletePod') remember(deleted, action.pod.metadata.uid ?? '');
+    }
+    return decision;
+  }
+
+  /** Undefined for a pool of pods, and where machines are not served. */
+  function machinesOf({ pool }: Observed): Promise<MachinesDecision> | undefined {
+    const { operator } = options;
+    const { virtualMachineInstance } = pool.spec;
+    if (virtualMachineInstance === undefined || operator === undefined) return undefined;
+    return onMachines({ ...options, operator }, pool, virtualMachineInstance);
+  }
+
+  async function onMachines(
+    from: MachinesObserveOptions,
+    pool: SandboxPool,
+    settings: MachinePoolSettings,
+  ): Promise<MachinesDecision> {
+    const decision = decideMachines(await observeMachines(from, pool, settings), clock.now());
+    for (const action of decision.actions) await actOnMachines(actors, pool, action);
+    return decision;
+  }
+
   return async (ref) => {
     const seen = await observe(options, ref);
     if (seen === undefined) {
@@ -30,12 +64,7 @@ export function poolReconciler(options: PoolReconcilerOptions): (ref: ObjectRef)
       return {};
     }
     const { pool } = seen;
-    const observed = { ...seen, pods: seen.pods.filter(({ metadata }) => !deleted.has(metadata.uid ?? '')) };
-    const { actions, status, requeueAfterMs } = decide(observed, clock.now());
-    for (const action of actions) {
-      const done = await act(actors, pool, action);
-      if (done && action.kind === 'DeletePod') remember(deleted, action.pod.metadata.uid ?? '');
-    }
+    const { status, requeueAfterMs } = await (machinesOf(seen) ?? onPods(seen));
     tell(events, pool, status);
     metrics?.counted(ref, status);
     await writeStatus(kube, pool, status);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../kube/kinds.ts';
+import { podProblem } from '../../kube/pod-state.ts';
 import { nextSetback, pauseLeft, type Setback, setbackProblem } from './setback.ts';
 
 const start = new Date('2026-01-01T00:00:00Z');
@@ -14,7 +15,7 @@ const evicted = (name = 'p'): Pod => ({
 });
 
 const next = (before: Setback | undefined, ended: readonly Pod[], seconds: number) =>
-  nextSetback(before, ended, { replicas: 3, now: after(seconds) });
+  nextSetback(before, ended, { replicas: 3, now: after(seconds) }, podProblem);
 
 /** One pod ends at once each time the pool tries again; the seconds of each pause. */
 function pauses(times: number): readonly number[] {

@@ -1,7 +1,7 @@
+import type { KubeObject } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolStatus } from '../../crds/sandbox-pool.ts';
 import { clip } from '../../crds/shapes.ts';
-import type { Pod } from '../../kube/kinds.ts';
-import { podProblem } from '../../kube/pod-state.ts';
+import type { PodProblem } from '../../kube/pod-state.ts';
 
 export type Setback = NonNullable<SandboxPoolStatus['setback']>;
 
@@ -16,10 +16,11 @@ const FORGOTTEN_MS = 10 * 60_000;
  * without a restart). A ReplicaSet replaces such a pod at once, for ever; so the pool wants fewer for a pause.
  * `ended`: those that were not seen before. Pure.
  */
-export function nextSetback(
+export function nextSetback<T extends KubeObject>(
   before: Setback | undefined,
-  ended: readonly Pod[],
+  ended: readonly T[],
   { replicas, now }: { readonly replicas: number; readonly now: Date },
+  problemOf: (sandbox: T) => PodProblem | undefined,
 ): Setback | undefined {
   const known = before !== undefined && msSince(before.time, now) < FORGOTTEN_MS ? before : undefined;
   const [first] = ended;
@@ -31,7 +32,7 @@ export function nextSetback(
   const failures = paused ? known.failures : (known?.failures ?? 0) + 1;
   const retryAt = paused ? known.retryAt : new Date(now.getTime() + pauseMs(failures)).toISOString();
   const held = (paused ? known.held : 0) + ended.length;
-  const problem = podProblem(first);
+  const problem = problemOf(first);
   return {
     failures,
     held: failures === 1 ? 0 : Math.min(held, replicas),

@@ -1,11 +1,11 @@
 import { carriesProof, isEgressProven } from '../../crds/egress.ts';
 import { lingers } from '../../crds/lingering.ts';
-import { type Condition, LABELS } from '../../crds/meta.ts';
+import { type Condition, type KubeObject, LABELS } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolStatus } from '../../crds/sandbox-pool.ts';
 import { clip } from '../../crds/shapes.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { isUsable, type PodProblem, podProblem } from '../../kube/pod-state.ts';
-import { egressCondition } from './egress/condition.ts';
+import { type EgressReport, egressCondition } from './egress/condition.ts';
 import { standbySelector } from './manifests.ts';
 import type { Observed } from './observe.ts';
 import { type Setback, setbackProblem } from './setback.ts';
@@ -16,19 +16,47 @@ export interface Obstacle {
   readonly message: string;
 }
 
+/** A pool as its status sees it, whatever its sandboxes are. */
+export interface PoolView<T extends Sandboxed> {
+  readonly pool: SandboxPool;
+  /** Every sandbox of the pool, standing by or claimed, those that are going included. */
+  readonly sandboxes: readonly T[];
+  /** Whether commands can be run in it, as far as its object says. */
+  isUsable(sandbox: T): boolean;
+  /** What keeps it from becoming usable. */
+  problem(sandbox: T): PodProblem | undefined;
+  /** Sandboxes that are refused do not exist to show a problem: quota, Pod Security, a webhook. */
+  readonly refusal: Obstacle | undefined;
+  /** What stands by was made from what the pool says now. */
+  readonly rolledOut: boolean;
+  readonly egress: EgressReport | undefined;
+}
+
+type Sandboxed = KubeObject & { readonly status?: { readonly phase?: string } };
+
+export const podView = (observed: Observed): PoolView<Pod> => ({
+  pool: observed.pool,
+  sandboxes: observed.pods,
+  isUsable,
+  problem: podProblem,
+  refusal: refusalOf(observed),
+  rolledOut: isRolledOut(observed),
+  egress: observed.egress,
+});
+
 /** The whole status, computed from what is seen; of the old one only the times of transitions are kept. Pure. */
-export function nextStatus(
-  observed: Observed,
+export function nextStatus<T extends Sandboxed>(
+  view: PoolView<T>,
   { obstacle, setback }: { readonly obstacle: Obstacle | undefined; readonly setback: Setback | undefined },
   now: Date,
 ): SandboxPoolStatus {
-  const { pool } = observed;
-  const counts = count(observed.pods, now);
+  const { pool, rolledOut } = view;
+  const counts = count(view, now);
   const facts = {
     pool,
     counts,
-    problem: obstacle ?? setbackProblem(setback) ?? firstProblem(observed),
-    rolledOut: isRolledOut(observed),
+    problem: obstacle ?? setbackProblem(setback) ?? firstProblem(view),
+    rolledOut,
   };
   return {
     ...(pool.metadata.generation === undefined ? {} : { observedGeneration: pool.metadata.generation }),
@@ -38,7 +66,7 @@ export function nextStatus(
     lingering: counts.lingering,
     ...(setback === undefined ? {} : { setback }),
     selector: standbySelector(pool),
-    conditions: [ready(facts), progressing(facts), egressCondition(pool, observed.egress, counts.proven)].map(
+    conditions: [ready(facts), progressing(facts), egressCondition(pool, view.egress, counts.proven)].map(
       (said) => withTime(said, pool, now),
     ),
   };
@@ -53,8 +81,8 @@ interface Counts {
   readonly lingering: number;
 }
 
-function count(pods: readonly Pod[], now: Date): Counts {
-  const present = pods.filter(
+function count<T extends Sandboxed>({ sandboxes, isUsable: usable }: PoolView<T>, now: Date): Counts {
+  const present = sandboxes.filter(
     ({ metadata, status }) => metadata.deletionTimestamp === undefined && !hasEnded(status?.phase),
   );
   const standby = present.filter(({ metadata }) => metadata.labels?.[LABELS.role] === 'standby');
@@ -62,7 +90,7 @@ function count(pods: readonly Pod[], now: Date): Counts {
   const lingering = active.filter(lingers);
   return {
     standby: standby.length,
-    ready: standby.filter((pod) => isUsable(pod) && isEgressProven(pod, now)).length,
+    ready: standby.filter((pod) => usable(pod) && isEgressProven(pod, now)).length,
     proven: standby.filter((pod) => carriesProof(pod, now)).length,
     claimed: active.length - lingering.length,
     lingering: lingering.length,
@@ -71,21 +99,28 @@ function count(pods: readonly Pod[], now: Date): Counts {
 
 const hasEnded = (phase: string | undefined): boolean => phase === 'Failed' || phase === 'Succeeded';
 
-/** What keeps standby pods from being, or from becoming ready: a pod's own problem, else the Deployment's. */
-function firstProblem({ pods, deployment }: Observed): Obstacle | undefined {
-  const broken = pods.flatMap((pod) => {
-    const problem = pod.metadata.labels?.[LABELS.role] === 'standby' ? podProblem(pod) : undefined;
-    return problem === undefined ? [] : [{ pod, problem }];
+/** What keeps standby sandboxes from being, or from becoming ready: one's own problem, else what makes them. */
+function firstProblem<T extends Sandboxed>({
+  sandboxes,
+  problem,
+  refusal,
+}: PoolView<T>): Obstacle | undefined {
+  const broken = sandboxes.flatMap((sandbox) => {
+    const found = sandbox.metadata.labels?.[LABELS.role] === 'standby' ? problem(sandbox) : undefined;
+    return found === undefined ? [] : [{ sandbox, found }];
   });
-  const first = broken.toSorted((a, b) => weight(a.problem) - weight(b.problem))[0];
-  if (first !== undefined) {
-    const others = broken.length > 1 ? ` (and ${broken.length - 1} more)` : '';
-    return {
-      reason: first.problem.reason,
-      message: `pod ${first.pod.metadata.name}${others}: ${first.problem.message}`,
-    };
-  }
-  // Pods that are refused do not exist to show a problem: quota, Pod Security, a webhook.
+  const first = broken.toSorted((a, b) => weight(a.found) - weight(b.found))[0];
+  if (first === undefined) return refusal;
+  const others = broken.length > 1 ? ` (and ${broken.length - 1} more)` : '';
+  const { kind, metadata } = first.sandbox;
+  const noun = kind === 'VirtualMachineInstance' ? 'machine' : 'pod';
+  return {
+    reason: first.found.reason,
+    message: `${noun} ${metadata.name}${others}: ${first.found.message}`,
+  };
+}
+
+function refusalOf({ deployment }: Observed): Obstacle | undefined {
   const refused = deployment?.status?.conditions?.find(
     ({ type, status }) => type === 'ReplicaFailure' && status === 'True',
   );

@@ -36,7 +36,7 @@ export function refuse<T extends KubeObject>(
   if (pool.spec.backend !== what.backend) {
     return {
       kind: 'Unavailable',
-      message: `SandboxPool ${where} has backend ${pool.spec.backend}, which this operator does not serve`,
+      message: `SandboxPool ${where} has backend ${pool.spec.backend}, and ${what.backend} is asked for`,
     };
   }
   const name = pool.metadata.name ?? '';

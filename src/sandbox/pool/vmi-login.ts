@@ -5,6 +5,13 @@ import type { KubeClient } from '../../kube/port.ts';
 import { SandboxUnavailableError } from '../port.ts';
 import type { MachineLogin } from '../vm/connection.ts';
 
+export interface LoginSource {
+  readonly kube: Pick<KubeClient, 'get'>;
+  /** Left out: from the Secret that the machine names. */
+  readonly privateKey?: () => Promise<string>;
+  readonly onSecret?: (value: string) => void;
+}
+
 /** Shorter lines of a key file are its frame. */
 const SECRET_LINE = 32;
 
@@ -14,7 +21,7 @@ const SECRET_LINE = 32;
  * `SandboxUnavailableError`, or KubeError.
  */
 export async function loginOf(
-  { kube, onSecret }: { readonly kube: Pick<KubeClient, 'get'>; readonly onSecret?: (value: string) => void },
+  { kube, onSecret, privateKey: given }: LoginSource,
   { metadata }: VirtualMachineInstance,
 ): Promise<MachineLogin> {
   const { namespace = '', name = '', annotations } = metadata;
@@ -22,6 +29,7 @@ export async function loginOf(
   const [secretName, key, ...rest] = annotations?.[ANNOTATIONS.sshKey]?.split('/') ?? [];
   if (user === undefined || !secretName || !key || rest.length > 0)
     throw new SandboxUnavailableError(`machine ${namespace}/${name} does not say how to log in to it`);
+  if (given !== undefined) return { user, privateKey: `${(await given()).trim()}\n` };
   const secret = await kube.get(SECRET, { namespace, name: secretName });
   const value = secret?.data?.[key];
   if (value === undefined) {

@@ -22,6 +22,8 @@ export interface MachinePoolOptions extends PoolTerms, Pick<ConnectionOptions, '
   readonly logger: Logger;
   /** Machines of a namespace as a cache last saw them; undefined while there is none. */
   readonly cached?: (namespace: string) => readonly VirtualMachineInstance[] | undefined;
+  /** Text of the private key; left out: from the Secret that the machine names. */
+  readonly privateKey?: () => Promise<string>;
   /** Told of every private key that was read, so that no log repeats it. */
   readonly onSecret?: (value: string) => void;
 }
@@ -29,6 +31,8 @@ export interface MachinePoolOptions extends PoolTerms, Pick<ConnectionOptions, '
 export interface MachinePool extends SandboxProvider {
   /** A machine of a pool that nobody need have claimed; it is not deleted, and shares the machine's connection. */
   open(machine: VirtualMachineInstance): Sandbox;
+  /** Ends the connections to machines that are none of these, by their uids: they exist no more. */
+  forget(present: ReadonlySet<string>): Promise<void>;
   /** Ends every connection. */
   close(): Promise<void>;
 }
@@ -103,6 +107,7 @@ export function machinePool(options: MachinePoolOptions): MachinePool {
       return pool.release(runUid, namespace);
     },
     open: (machine) => opened(machine, NOT_OURS),
+    forget: (present) => hangUp(({ metadata }) => !present.has(metadata.uid ?? '')),
     async close() {
       await hangUp(() => true);
     },

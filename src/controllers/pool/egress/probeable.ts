@@ -1,5 +1,7 @@
 import { ANNOTATIONS, type KubeObject, LABELS, type ResourceKind } from '../../../crds/meta.ts';
 import { POD, type Pod } from '../../../kube/kinds.ts';
+import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../../kube/kubevirt/kinds.ts';
+import { addressOf, isMachineUsable } from '../../../kube/kubevirt/state.ts';
 import { isUsable } from '../../../kube/pod-state.ts';
 
 /** A sandbox of a pool as the probe sees it, whatever kind it is of. */
@@ -20,6 +22,15 @@ export const probeablePod = (pod: Pod): Probeable => ({
   addresses: listed(pod.status?.podIPs, pod.status?.podIP),
   nodeAddresses: listed(pod.status?.hostIPs, pod.status?.hostIP),
   usable: isUsable(pod),
+});
+
+/** Its node's addresses are KubeVirt's secret; the machine's own way to its node ends at its launcher pod. */
+export const probeableMachine = (machine: VirtualMachineInstance): Probeable => ({
+  kind: VIRTUAL_MACHINE_INSTANCE,
+  object: machine,
+  addresses: [addressOf(machine)].filter((address) => address !== undefined),
+  nodeAddresses: [],
+  usable: isMachineUsable(machine),
 });
 
 /**
