@@ -49,3 +49,37 @@ it('its spec is one that the schema takes, with and without a user', () => {
     eventId: '31',
   });
 });
+
+it('a run by command carries the note and what was asked, and leaves the place of its answer open', () => {
+  const { spec, metadata } = buildRun({
+    ...decision,
+    cause: { ...decision.cause, trigger: 'Command', eventId: '501', sha: '' },
+    noteId: 501,
+    request: 'Look at the cache',
+  });
+  expect(AgentRunSpec.parse(spec)).toMatchObject({
+    mergeRequest: { project: 'group/app', iid: 7 },
+    trigger: { kind: 'Command', eventId: '501', noteId: 501, user: 'alice', userId: 9 },
+    message: 'Look at the cache',
+  });
+  expect(spec.mergeRequest).not.toHaveProperty('sha');
+  expect(spec.trigger).not.toHaveProperty('discussionId');
+  expect(spec).not.toHaveProperty('sessionRef');
+  expect(metadata.labels).not.toHaveProperty('hummingbird.dev/session');
+});
+
+it('a run by reply goes on with its session, in its discussion', () => {
+  const { spec, metadata } = buildRun({
+    ...decision,
+    cause: { ...decision.cause, trigger: 'Reply', eventId: '501' },
+    noteId: 501,
+    request: 'Which cache?',
+    session: { id: 's-1', discussionId: 'd'.repeat(40) },
+  });
+  expect(AgentRunSpec.parse(spec)).toMatchObject({
+    sessionRef: { name: 's-1' },
+    trigger: { kind: 'Reply', discussionId: 'd'.repeat(40), noteId: 501 },
+    message: 'Which cache?',
+  });
+  expect(metadata.labels).toMatchObject({ 'hummingbird.dev/session': 's-1' });
+});

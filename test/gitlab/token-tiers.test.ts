@@ -4,6 +4,7 @@ import { createHttpClient, type HttpClient } from '../../src/http/client.ts';
 import { createRedactor } from '../../src/http/redaction.ts';
 import { createNotesFactory } from '../../src/notes/gitlab-notes.ts';
 import { createMergeRequestsFactory } from '../../src/notes/merge-requests.ts';
+import { createThreads } from '../../src/notes/threads.ts';
 import { actionToken, orchestratorToken, toolToken } from '../../src/settings/tokens.ts';
 import { createSourceFactory } from '../../src/sources/factory.ts';
 import { aScene } from '../fakes/gitlab/scene.ts';
@@ -44,6 +45,7 @@ function join() {
   const keys = [{ id: 'k', secret: 'secret' }] as const;
   return {
     facts: createMergeRequestsFactory(options).mergeRequestsWith(orchestratorToken(tokens.orchestrator)),
+    threads: createThreads({ ...options, marker: { keys } }, orchestratorToken(tokens.orchestrator)),
     notes: createNotesFactory({ ...options, marker: { keys } }).notesFor(
       'group/app',
       actionToken(tokens.action),
@@ -70,6 +72,12 @@ async function useEverything(): Promise<string[]> {
   };
   await hear(parts.facts.get(at));
   await hear(parts.facts.accessLevel('group/app', scene.users.ada.id));
+  const { discussion, note } = scene.state.note(scene.mergeRequest, {
+    author: scene.users.ada,
+    body: 'why?',
+  });
+  await hear(parts.threads.read(at, discussion.id));
+  await hear(parts.threads.answer(at, { discussionId: discussion.id, noteId: note.id }, 'So.'));
   await hear(parts.notes.findByRun(at, 'uid'));
   const made = await hear(parts.notes.create(at, { text: 'Running…', marker, internal: false }));
   if (typeof made === 'object' && made !== null && 'kind' in made && made.kind === 'Ok' && 'value' in made) {
@@ -108,11 +116,14 @@ test('each tier sends its own token and no other, anywhere in the request', asyn
   expect(seen).toEqual(new Set(Object.values(tokens)));
 });
 
-test('writes carry the action token, tools and facts never write', async () => {
+test("writes carry the action token, answers the operator's own, tools and facts never write", async () => {
   await useEverything();
   const writes = scene.gitlab.requests.filter(({ method }) => method !== 'GET');
-  expect(writes.map(({ method }) => method)).toEqual(['POST', 'PUT']);
-  expect(new Set(writes.map(({ token }) => token))).toEqual(new Set([tokens.action]));
+  expect(writes.map(({ method, token }) => [method, token])).toEqual([
+    ['POST', tokens.orchestrator],
+    ['POST', tokens.action],
+    ['PUT', tokens.action],
+  ]);
 });
 
 test.each([

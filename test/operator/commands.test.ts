@@ -124,7 +124,7 @@ describe('people on a merge request', () => {
     const late = await write('Still there?', { discussion: thread });
     expect((await byNote(late.note.id)).status?.phase).toBe('Failed');
     expect(bodies(thread).at(-1)).toContain('has expired');
-  });
+  }, 300_000);
 
   it('are helped, and refused in their thread when they are no Developers', async () => {
     const help = await write('/hummingbird help');
