@@ -23,6 +23,7 @@ export function pool(
     readonly name?: string;
     readonly image: string;
     readonly replicas?: number;
+    readonly spec?: object | undefined;
     /** Off when left out: a proof takes 5 s, and most tests are about something else. */
     readonly egressProbe?: boolean;
   },
@@ -41,6 +42,7 @@ export function pool(
         workspace: { sizeLimit: '512Mi' },
       },
       egressProbe: { enabled: egressProbe },
+      ...options.spec,
     },
   };
 }

@@ -1,16 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OperatorProcessOptions } from '../../hack/operator/process.ts';
-import { sharedCluster } from '../cluster/shared.ts';
-import { type S3Server, startS3 } from '../fakes/s3/server.ts';
-import { type FaultProxy, type SeenRequest, startFaultProxy } from '../faults/proxy.ts';
-import { aWorld, type World } from './world.ts';
+import { aKillWorld, type KillWorld, pause } from './kill-world.ts';
+import type { World } from './world.ts';
 
-/** A request of the operator that changes something for one run, or starts something in its sandbox. */
-type Write = { readonly where: 'kubernetes' | 'gitlab' | 'store' | 'model'; readonly request: SeenRequest };
-
-const BUCKET = 'sessions';
 const SESSION_NOTE = 'The cache is not emptied.';
 
 /**
@@ -22,16 +13,15 @@ const SESSION_NOTE = 'The cache is not emptied.';
  */
 export function describeKills(part: string, chosen: (index: number) => boolean): void {
   describe(`an operator that is killed at a write and started again (${part})`, () => {
+    let kills: KillWorld;
     let world: World;
-    let s3: S3Server;
-    let proxies: { readonly where: Write['where']; readonly proxy: FaultProxy }[];
     let writes: readonly string[];
 
     beforeAll(async () => {
-      const cluster = await sharedCluster();
-      s3 = await startS3(BUCKET);
-      world = await aWorld(cluster, {
+      kills = await aKillWorld({
         replicas: 2,
+        // What a run leaves to a reply has kills of its own.
+        poolSpec: { linger: { duration: '0s' } },
         scripts: {
           'test-script': ({ messages }) =>
             messages.some(({ role }) => role === 'tool')
@@ -39,87 +29,17 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
               : { toolCalls: [{ name: 'sandbox_exec', args: { command: 'echo from the sandbox' } }] },
         },
         workflowSpec: { limits: { timeout: '120s' } },
-        operator: (base) => throughProxies(base),
       });
-      await world.operator.waitReady();
-      writes = await writesOfACleanRun();
+      ({ world } = kills);
+      // One line per write of an undisturbed run, in order; its index is where later runs are killed.
+      writes = await kills.writesDuring(async () => {
+        await world.startRun('clean');
+        const run = await world.waitEnd('clean');
+        expect(run.status?.phase).toBe('Succeeded');
+      });
     }, 120_000);
 
-    afterAll(async () => {
-      await world?.close();
-      await Promise.all([s3?.stop(), ...(proxies ?? []).map(({ proxy }) => proxy.close())]);
-    });
-
-    async function throughProxies(base: OperatorProcessOptions): Promise<Partial<OperatorProcessOptions>> {
-      const cluster = await sharedCluster();
-      const [kubernetes, gitlab, store] = await Promise.all([
-        startFaultProxy({ target: cluster.server, targetCa: Buffer.from(cluster.caData, 'base64') }),
-        startFaultProxy({ target: base.gitlabUrl }),
-        startFaultProxy({ target: s3.endpoint }),
-      ]);
-      proxies = [
-        { where: 'kubernetes', proxy: kubernetes },
-        { where: 'gitlab', proxy: gitlab },
-        { where: 'store', proxy: store },
-      ];
-      const folder = 'folder' in base.store ? base.store.folder : '';
-      const kubeconfigPath = join(folder, 'through-proxy.kubeconfig');
-      kubernetes.writeKubeconfig(
-        kubeconfigPath,
-        await cluster.serviceAccountToken(base.namespaces.agents, 'hummingbird-operator'),
-      );
-      const extraCa = join(folder, 'proxies.pem');
-      await writeFile(extraCa, proxies.map(({ proxy }) => proxy.ca).join('\n'));
-      return {
-        kubeconfigPath,
-        gitlabUrl: gitlab.server,
-        store: { bucket: BUCKET, endpoint: store.server },
-        env: { NODE_EXTRA_CA_CERTS: extraCa },
-      };
-    }
-
-    /** One line per write of an undisturbed run, in order; its index is where later runs are killed. */
-    async function writesOfACleanRun(): Promise<readonly string[]> {
-      const seen: string[] = [];
-      const rules = proxies.map(({ where, proxy }) =>
-        proxy.rule({
-          match: (request) => {
-            if (concernsARun({ where, request })) seen.push(`${where} ${request.method} ${request.path}`);
-            return false;
-          },
-          fault: { kind: 'Drop' },
-        }),
-      );
-      await world.startRun('clean');
-      const run = await world.waitEnd('clean');
-      for (const rule of rules) rule.remove();
-      expect(run.status?.phase).toBe('Succeeded');
-      return seen;
-    }
-
-    /** Kills the operator at the `index`-th write; resolves when it is dead. */
-    function killAt(index: number): { readonly done: Promise<boolean>; cancel(): void } {
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      let count = -1;
-      const victim = world.operator;
-      const rules = proxies.map(({ where, proxy }) =>
-        proxy.rule({
-          match: (request) => {
-            if (count >= index || !concernsARun({ where, request })) return false;
-            count += 1;
-            if (count !== index) return false;
-            void victim.stop('SIGKILL').then(() => resolve(true));
-            return true;
-          },
-          fault: { kind: 'LoseAnswer' },
-        }),
-      );
-      const cancel = () => {
-        for (const rule of rules) rule.remove();
-        resolve(false);
-      };
-      return { done: promise, cancel };
-    }
+    afterAll(() => kills?.close());
 
     it('sees every kind of write in a clean run', () => {
       const kinds = writes.map((write) =>
@@ -149,7 +69,7 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
         if (!chosen(index)) continue;
         const name = `kill-${index}`;
         const before = world.notes().length;
-        const kill = killAt(index);
+        const kill = kills.killAt((_, at) => at === index);
         await world.startRun(name);
         // The last writes come after the end is visible: they are waited for a moment longer.
         const late = world.waitEnd(name, 60_000).then(() => pause(2_000));
@@ -175,17 +95,4 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
       expect(unreached.length, unreached.join('\n')).toBeLessThanOrEqual(2);
     }, 600_000);
   });
-}
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-function concernsARun({ where, request }: Write): boolean {
-  const { method, path, kind } = request;
-  if (where === 'kubernetes') {
-    if (kind === 'upgrade') return true;
-    if (!/\/(agentruns|agentsessions|pods)\//.test(path))
-      return method === 'POST' && /\/agentsessions$/.test(path);
-    return method !== 'GET';
-  }
-  return method === 'POST' || method === 'PUT' || method === 'DELETE';
 }

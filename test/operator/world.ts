@@ -28,6 +28,8 @@ export interface WorldOptions {
   /** The workflow's model, by name; the first one is the workflow's. */
   readonly scripts: Readonly<Record<string, Script>>;
   readonly replicas?: number;
+  /** Laid over the pool's spec. */
+  readonly poolSpec?: object;
   /** Off when left out: a proof takes 5 s. */
   readonly egressProbe?: boolean;
   readonly workflowSpec?: object;
@@ -94,6 +96,7 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
     pool(namespaces, {
       ...{ image: SANDBOX_IMAGE, replicas: options.replicas ?? 1 },
       egressProbe: options.egressProbe ?? false,
+      spec: options.poolSpec,
     }),
     workflow(namespaces, {
       project: PROJECT,
