@@ -27,7 +27,7 @@ beforeAll(async () => {
     spec: { ...shut, policyTypes: [...shut.policyTypes] },
   });
   for (const name of ['inside', 'other']) await makePod(name);
-  await until('both are shut in', async () => (await opened('inside')).length === 0, 120_000);
+  await until('both are shut in', async () => (await opened('inside')).length === 0, 240_000);
 }, 300_000);
 afterAll(() => world?.close());
 
@@ -78,7 +78,7 @@ const shutIn = (name: string) =>
   until(
     `pod ${name} is shut in`,
     async () => (await opened(name)).every(({ subject }) => INSIDE.has(subject)),
-    120_000,
+    240_000,
   );
 
 /** Additional to the policy that shuts everything, as somebody's mistake would be. */
@@ -119,7 +119,7 @@ describe('one hole alone is found, and nothing else', () => {
         const now = await opened(name);
         return now.length > 0 && now.every((finding) => finding.subject === subject) ? now : undefined;
       },
-      120_000,
+      240_000,
     );
     expect(findings[0]).toMatchObject({
       where: expect.stringMatching(where),

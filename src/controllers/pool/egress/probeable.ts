@@ -1,4 +1,5 @@
-import { ANNOTATIONS, type KubeObject, LABELS, type ResourceKind } from '../../../crds/meta.ts';
+import { awaitsProof } from '../../../crds/egress.ts';
+import { type KubeObject, LABELS, type ResourceKind } from '../../../crds/meta.ts';
 import { POD, type Pod } from '../../../kube/kinds.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../../kube/kubevirt/kinds.ts';
 import { addressOf, isMachineUsable } from '../../../kube/kubevirt/state.ts';
@@ -37,12 +38,8 @@ export const probeableMachine = (machine: VirtualMachineInstance): Probeable => 
  * No run's commands have been in it: what it answers is its image's word. A sandbox that was made for one run, and
  * belongs to it from its beginning, is handed over after its proof only, so it counts until then.
  */
-export function isUntouched({ metadata: { labels, annotations } }: KubeObject): boolean {
-  return labels?.[LABELS.role] === 'standby' || annotations?.[ANNOTATIONS.egressProbe] === AWAITED;
-}
-
-/** Value of ANNOTATIONS.egressProbe on a claimed sandbox that waits for its proof. */
-export const AWAITED = 'awaited';
+export const isUntouched = (object: KubeObject): boolean =>
+  object.metadata.labels?.[LABELS.role] === 'standby' || awaitsProof(object);
 
 export const uidOf = ({ object }: Probeable): string => object.metadata.uid ?? '';
 
