@@ -130,6 +130,8 @@ export const POOL: Backend = {
       if (result.kind === 'Unavailable') throw new Error(`bench: ${result.message}`);
       if (result.kind === 'Claimed') {
         await result.sandbox.start();
+        // Its reaper would find a sandbox whose run does not exist.
+        await world.operator.stop();
         return {
           sandbox: result.sandbox,
           async close() {
