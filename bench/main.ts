@@ -4,11 +4,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { type Cluster, startCluster } from '../hack/cluster/cluster.ts';
 import { backendBench, POD, PODMAN, POOL } from './backends.ts';
+import { burstBench } from './burst.ts';
 import { claimBench } from './claim.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
+import { noteBench } from './note.ts';
 import type { Row, Rows } from './row.ts';
 import { spillMemoryBench, spillTokensBench } from './spill.ts';
 
@@ -48,6 +50,14 @@ const BENCHES: readonly Bench[] = [
     run: (cluster) => backendBench(POOL, cluster),
   },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
+  {
+    keys: ['note.p50ms', 'note.p95ms'],
+    run: async (cluster) => noteBench(await cluster()),
+  },
+  {
+    keys: ['burst.eventsPerSecond', 'burst.lost'],
+    run: async (cluster) => burstBench(await cluster()),
+  },
   {
     keys: ['firstRequest.p50ms', 'firstRequest.p95ms'],
     run: async (cluster) => firstRequestBench(await cluster()),
