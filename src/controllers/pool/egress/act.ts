@@ -2,9 +2,9 @@ import { ANNOTATIONS } from '../../../crds/meta.ts';
 import type { SandboxPool } from '../../../crds/sandbox-pool.ts';
 import { isKubeError } from '../../../kube/errors.ts';
 import type { EventRecorder, KubeClient } from '../../../kube/port.ts';
-import { inWords } from './condition.ts';
 import type { EgressAction } from './ledger.ts';
 import { type Probeable, refOf } from './probeable.ts';
+import { inWords } from './words.ts';
 
 export interface EgressActors {
   readonly kube: KubeClient;

@@ -2,6 +2,7 @@ import type { Condition } from '../../../crds/meta.ts';
 import type { SandboxPool } from '../../../crds/sandbox-pool.ts';
 import type { ProbeFinding } from '../../../sandbox/port.ts';
 import type { Ledger } from './ledger.ts';
+import { inWords } from './words.ts';
 
 /** What the probe says of a pool now. */
 export type EgressReport =
@@ -76,6 +77,3 @@ const blocked = (type: string): Said => ({
   reason: 'Proven',
   message: 'Sandboxes were shown from inside to reach no network and to hold no credential',
 });
-
-/** `Kubelet 10.0.0.7:10250/tcp: connected` */
-export const inWords = ({ subject, where, detail }: ProbeFinding): string => `${subject} ${where}: ${detail}`;

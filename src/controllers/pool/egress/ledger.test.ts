@@ -174,6 +174,27 @@ describe('a sandbox that was proven and is open', () => {
       { kind: 'Replace', sandbox: wasOpen, reason: 'its network was open: then Kubelet' },
     ]);
   });
+  it('is replaced when another one is proven, even if it is still open itself', () => {
+    const sandboxes = [aSandbox('b'), aSandbox('a', { [ANNOTATIONS.egressOpen]: 'then Kubelet' })];
+    const b = learned(found.ledger, 'Proof', aSandbox('b'), blocked, { ms: 30_000, sandboxes });
+    expect(kinds(b.actions)).toEqual(['Replace a', 'Prove b']);
+  });
+});
+
+describe('a sandbox that never was shut', () => {
+  const all = [aSandbox('a'), proven('b')];
+  const [a = aSandbox('a')] = all;
+  const opened = learned(EMPTY_LEDGER, 'Proof', a, open, { ms: 10_000, sandboxes: all }).ledger;
+  const late = { ms: 310_000, sandboxes: all };
+
+  it('is replaced after five minutes when others of its pool are shut', () => {
+    const other = learned(opened, 'Watch', proven('b'), blocked, { ms: 300_000, sandboxes: all }).ledger;
+    expect(kinds(learned(other, 'Proof', a, open, late).actions)).toEqual(['Replace a']);
+    expect(learned(other, 'Proof', a, open, { ...late, ms: 309_000 }).actions).toEqual([]);
+  });
+  it('stays when none of its pool is: another one would be open as well', () => {
+    expect(learned(opened, 'Proof', a, open, late).actions).toEqual([]);
+  });
 });
 
 describe('a watch that finds all blocked', () => {

@@ -4,6 +4,7 @@ import { ANNOTATIONS, LABELS } from '../../../crds/meta.ts';
 import type { SandboxPool } from '../../../crds/sandbox-pool.ts';
 import type { ProbeFinding, ProbeResult } from '../../../sandbox/port.ts';
 import { isUntouched, type Probeable, uidOf } from './probeable.ts';
+import { inWords } from './words.ts';
 
 /** What is known of a pool's sandboxes beside their marks. Times are those of a monotonic clock. */
 export interface Ledger {
@@ -35,6 +36,8 @@ const AGAIN_MS = 1_000;
 /** What does not change by itself is not asked for all the time. */
 const AGAIN_LATER_MS = 15_000;
 const IMPATIENT_MS = 60_000;
+/** A node whose network plugin has failed: another one may be luckier. */
+const STUCK_MS = 5 * 60_000;
 /** A proof holds so long when nobody renews it, so that no claim rests on a probe that has stopped. */
 const VALID_MS = 5 * 60_000;
 
@@ -86,7 +89,7 @@ export type EgressAction =
   | { readonly kind: 'MarkOpen'; readonly sandbox: Probeable; readonly finding: ProbeFinding }
   /** Another one of its pool is open: it needs a new proof. */
   | { readonly kind: 'Withdraw'; readonly sandbox: Probeable }
-  /** It was open once, and the network is shut again. */
+  /** It was open once and others are shut, or it never was shut. */
   | { readonly kind: 'Replace'; readonly sandbox: Probeable; readonly reason: string };
 
 export interface EndedProbe {
@@ -117,7 +120,11 @@ export function afterProbe(
     const before = ledger.last.get(uidOf(sandbox));
     const sinceMs = before?.kind === 'Open' ? before.sinceMs : ms;
     const open = noted({ kind: 'Open', endedMs: ms, sinceMs, finding });
-    if (kind === 'Proof') return { ledger: open, actions: [] };
+    if (kind === 'Proof') {
+      const reason = `its network stayed open, while others of its pool are shut: ${inWords(finding)}`;
+      const stuck = ms - sinceMs >= STUCK_MS && othersAreShut(ledger, uidOf(sandbox), sinceMs);
+      return { ledger: open, actions: stuck ? [{ kind: 'Replace', sandbox: current, reason }] : [] };
+    }
     const others = sandboxes.filter(
       (other) => uidOf(other) !== uidOf(sandbox) && isUntouched(other.object) && isMarked(other),
     );
@@ -141,16 +148,26 @@ export function afterProbe(
   // It began while another one was still open.
   if (ledger.breach !== undefined && startedMs < ledger.breach.atMs) return { ledger: blocked, actions: [] };
   const { breach: _, ...shut } = { ...blocked, provenAtMs: startedMs };
-  const wasOpen = current.object.metadata.annotations?.[ANNOTATIONS.egressOpen];
-  return {
-    ledger: shut,
-    actions: [
-      wasOpen === undefined
-        ? { kind: 'Prove', sandbox: current, until }
-        : { kind: 'Replace', sandbox: current, reason: `its network was open: ${wasOpen}` },
-    ],
-  };
+  return { ledger: shut, actions: [...replaceOpened(sandboxes), ...prove(current, until)] };
 }
+
+/** Enforcement is back: none of those that were open for a time is kept, whether it is shut by now or not. */
+const replaceOpened = (sandboxes: readonly Probeable[]): readonly EgressAction[] =>
+  sandboxes.flatMap((sandbox) => {
+    const wasOpen = openMark(sandbox);
+    return wasOpen === undefined || !isUntouched(sandbox.object)
+      ? []
+      : [{ kind: 'Replace', sandbox, reason: `its network was open: ${wasOpen}` }];
+  });
+
+const prove = (sandbox: Probeable, until: Date): readonly EgressAction[] =>
+  openMark(sandbox) === undefined ? [{ kind: 'Prove', sandbox, until }] : [];
+
+const openMark = ({ object }: Probeable): string | undefined =>
+  object.metadata.annotations?.[ANNOTATIONS.egressOpen];
+
+const othersAreShut = ({ last }: Ledger, uid: string, sinceMs: number): boolean =>
+  [...last].some(([other, probe]) => other !== uid && probe.kind === 'Blocked' && probe.endedMs > sinceMs);
 
 const isMarked = ({ object }: Probeable): boolean =>
   object.metadata.annotations?.[ANNOTATIONS.egressBlockedUntil] !== undefined;
