@@ -1,15 +1,15 @@
-import type { Dispatcher } from 'undici';
-import { type AddressPolicy, anyAddress } from './addresses.ts';
 import { readBounded, readDecoded } from './body.ts';
 import { type HttpClock, systemHttpClock } from './clock.ts';
 import { Deadline } from './deadline.ts';
-import { createDispatcher } from './dispatcher.ts';
+import type { Destinations } from './destinations.ts';
+import { createConnections, type Resolve } from './dispatcher.ts';
 import { HttpError } from './errors.ts';
 import { type Exchange, send } from './exchange.ts';
+import { noProxies, type Proxies } from './proxies.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import { backoffMs, DEFAULT_RETRY, type RetryPolicy } from './retry.ts';
 
-export type { AddressPolicy } from './addresses.ts';
+export type { Destinations } from './destinations.ts';
 export { HttpError } from './errors.ts';
 export type { RetryPolicy } from './retry.ts';
 
@@ -17,6 +17,8 @@ export interface HttpRequest {
   /** Default GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string | URL;
+  /** For a URL that comes from data: where it and its redirects may lead. Beyond: `RefusedAddress`, `RefusedRedirect`. */
+  readonly within?: Destinations;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly signal?: AbortSignal;
@@ -55,10 +57,10 @@ export interface HttpClient {
 }
 
 export interface HttpClientOptions {
-  /** Default: an own keep-alive agent that asks `allow` for every resolved address. */
-  readonly dispatcher?: Dispatcher;
-  /** Addresses that may be connected to; literal ones are checked for every hop, whatever the dispatcher. */
-  readonly allow?: AddressPolicy;
+  /** Default: none. */
+  readonly proxies?: Proxies;
+  /** Default: the system's. */
+  readonly resolve?: Resolve;
   readonly clock?: HttpClock;
   readonly redactor?: Redactor;
   readonly userAgent?: string;
@@ -75,13 +77,14 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
-  const allow = options.allow ?? anyAddress;
-  const dispatcher = options.dispatcher ?? createDispatcher({ allow });
+  const connections = createConnections({
+    proxies: options.proxies ?? noProxies,
+    ...(options.resolve && { resolve: options.resolve }),
+  });
   const clock = options.clock ?? systemHttpClock;
   const redactor = options.redactor ?? createRedactor();
   const context = {
-    dispatcher,
-    allow,
+    connections,
     clock,
     redactor,
     userAgent: options.userAgent ?? 'hummingbird-operator',
@@ -119,7 +122,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
           throw error;
         }
       }),
-    close: () => dispatcher.close(),
+    close: () => connections.close(),
   };
 }
 
@@ -158,8 +161,20 @@ function response(answer: Exchange, bytes: Uint8Array): HttpResponse {
       try {
         return JSON.parse(text());
       } catch (cause) {
-        throw answer.error('the answer is not JSON', { code: 'NotJson', retryable: false, cause });
+        const what = `the answer is not JSON${insteadOfJson(answer.headers, text())}`;
+        throw answer.error(what, { code: 'NotJson', retryable: false, cause });
       }
     },
   };
+}
+
+/** What stands there instead, in words that lead on. Nothing of the text itself: it may be anybody's page. */
+function insteadOfJson(headers: Readonly<Record<string, string>>, text: string): string {
+  const start = text.trimStart();
+  if (start === '') return ': it is empty';
+  if (start.startsWith('<'))
+    return ' but a page, such as a login of a proxy or of single sign-on shows; correct the URL, or what stands before it';
+  if (start.startsWith('{') || start.startsWith('['))
+    return `: it is cut off or damaged (${text.length} characters)`;
+  return ` but ${headers['content-type'] ?? 'of no type'}`;
 }

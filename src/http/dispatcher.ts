@@ -1,41 +1,90 @@
-import { lookup as dnsLookup } from 'node:dns';
+import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { Agent, type Dispatcher } from 'undici';
-import { type AddressPolicy, refusedLiteral } from './addresses.ts';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { innermost, literalOf, type Reach, reachOf, refusedAddress } from './addresses.ts';
+import type { Proxies } from './proxies.ts';
 
 export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
 }
 
-/**
- * Keep-alive connections whose resolved address is checked at connect time, so that a name that resolves to
- * another address later (DNS rebinding) is checked again. Literal addresses are checked by the client.
- */
-export function createDispatcher(options: {
-  readonly allow: AddressPolicy;
+/** All addresses of a name, as the system resolves it. */
+export type Resolve = (
+  hostname: string,
+  options: { readonly family?: number | 'IPv4' | 'IPv6' | undefined },
+  callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
+) => void;
+
+export const systemResolve: Resolve = (hostname, { family }, callback) =>
+  dnsLookup(hostname, { ...(family === undefined ? {} : { family }), all: true }, callback);
+
+/** Keep-alive connections, apart for each reach: one that was allowed for one request serves no stricter one. */
+export interface Connections {
+  dispatcherFor(url: URL, reach: Reach): Dispatcher;
+  /** How far inside the host lies, once it was connected to. What a proxy resolves counts as public. */
+  reachOf(url: URL): Reach;
+  close(): Promise<void>;
+}
+
+export interface ConnectionsOptions {
+  readonly proxies: Proxies;
+  readonly resolve?: Resolve;
   readonly connectTimeoutMs?: number;
-}): Dispatcher {
-  const lookup: LookupFunction = (hostname, lookupOptions, callback) => {
-    dnsLookup(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
+}
+
+/**
+ * A name's addresses are looked at where they are resolved for the connection, and the connection is made to one that
+ * was looked at: a name that resolves to something else a moment later (DNS rebinding) gains nothing. Literal
+ * addresses are judged by the caller, for each hop.
+ */
+export function createConnections(options: ConnectionsOptions): Connections {
+  const timeout = options.connectTimeoutMs ?? 10_000;
+  // The client has its own deadlines for each request.
+  const common = { keepAliveTimeout: 10_000, headersTimeout: 0, bodyTimeout: 0 };
+  const resolved = new Map<string, Reach>();
+  const lookup = (reach: Reach) =>
+    checkedLookup(reach, options.resolve ?? systemResolve, (hostname, found) =>
+      resolved.set(hostname, found),
+    );
+  const open = new Map<string, Dispatcher>();
+  const kept = (key: string, make: () => Dispatcher): Dispatcher => {
+    const known = open.get(key) ?? make();
+    open.set(key, known);
+    return known;
+  };
+  return {
+    dispatcherFor(url, reach) {
+      const proxy = options.proxies(url);
+      if (proxy !== undefined)
+        return kept(proxy, () => new ProxyAgent({ ...common, uri: proxy, connectTimeout: timeout }));
+      return kept(reach, () => new Agent({ ...common, connect: { lookup: lookup(reach), timeout } }));
+    },
+    reachOf(url) {
+      const literal = literalOf(url);
+      if (literal !== undefined) return reachOf(literal) ?? 'Public';
+      return resolved.get(url.hostname) ?? 'Public';
+    },
+    close: async () => void (await Promise.all([...open.values()].map((one) => one.close()))),
+  };
+}
+
+function checkedLookup(
+  limit: Reach,
+  resolve: Resolve,
+  onResolved: (hostname: string, reach: Reach) => void,
+): LookupFunction {
+  return (hostname, { all, family }, callback) => {
+    resolve(hostname, { family }, (error, addresses) => {
       if (error) return callback(error, '');
-      const allowed = addresses.filter(({ address }) => refusedLiteral(address, options.allow) === undefined);
+      const allowed = addresses.filter(({ address }) => refusedAddress(address, limit) === undefined);
       const first = allowed[0];
       if (first === undefined) {
-        const shown = addresses.map(({ address }) => address).join(', ');
-        return callback(
-          new RefusedAddressError(`${hostname} resolves to ${shown}, which may not be reached`),
-          '',
-        );
+        const why = addresses.map(({ address }) => refusedAddress(address, limit)).join('; ');
+        return callback(new RefusedAddressError(`${hostname}: ${why || 'resolves to nothing'}`), '');
       }
-      if (lookupOptions.all) return callback(null, allowed);
+      onResolved(hostname, innermost(allowed.map(({ address }) => reachOf(address) ?? 'Public')));
+      if (all) return callback(null, allowed);
       return callback(null, first.address, first.family);
     });
   };
-  return new Agent({
-    connect: { lookup, timeout: options.connectTimeoutMs ?? 10_000 },
-    keepAliveTimeout: 10_000,
-    // The client has its own deadlines per request.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
 }

@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
-import { type Dispatcher, errors as undiciErrors } from 'undici';
-import { type AddressPolicy, refusedLiteral } from './addresses.ts';
+import { errors as undiciErrors } from 'undici';
+import { outermost, type Reach, refusedHost } from './addresses.ts';
 import type { HttpRequest } from './client.ts';
 import type { HttpClock } from './clock.ts';
-import { RefusedAddressError } from './dispatcher.ts';
+import { outside } from './destinations.ts';
+import { type Connections, RefusedAddressError } from './dispatcher.ts';
 import { HttpError, type HttpErrorOptions } from './errors.ts';
 import { type Redactor, shownUrl } from './redaction.ts';
 import { isRetryableStatus, parseRetryAfter } from './retry.ts';
 
 export interface ExchangeContext {
-  readonly dispatcher: Dispatcher;
-  readonly allow: AddressPolicy;
+  readonly connections: Connections;
   readonly clock: HttpClock;
   readonly redactor: Redactor;
   readonly userAgent: string;
@@ -33,28 +33,45 @@ const EXCERPT_BYTES = 8192;
 /** Kept when a redirect leads to another origin: everything else may be a credential. */
 const SAFE_HEADERS = new Set(['accept', 'accept-language', 'range', 'user-agent']);
 
-/** One attempt: connection, redirects of reads, refusal of everything outside 2xx. `signal` is the caller's and the deadline's. */
+/**
+ * One attempt: connection, redirects of reads, refusal of everything outside 2xx. A redirect to another origin takes
+ * no credentials along and leads no further inside than where it came from. `signal` is the caller's and the deadline's.
+ */
 export async function send(
   context: ExchangeContext,
   request: HttpRequest,
   signal: AbortSignal,
 ): Promise<Exchange> {
-  let url = new URL(request.url);
+  const { within } = request;
+  let url = firstUrl(context, request);
+  let reach: Reach = within === undefined ? 'Loopback' : (within.reach ?? 'Public');
   let headers: Record<string, string> = { 'user-agent': context.userAgent, ...lowerCased(request.headers) };
   for (let hop = 0; ; hop++) {
-    const answer = await sendOnce(context, request, url, headers, signal);
+    const answer = await sendOnce(context, request, url, reach, headers, signal);
     const location = answer.headers['location'];
     if (answer.status < 300 || answer.status >= 400 || location === undefined)
       return settled(context, answer);
     discard(answer.body);
-    const next = new URL(location, url);
-    const refusal = refuseRedirect(request, url, next, hop);
-    if (refusal !== undefined) throw answer.error(refusal, { code: 'RefusedRedirect', retryable: false });
+    const next = URL.canParse(location, url.href) ? new URL(location, url.href) : undefined;
+    const refusal =
+      next === undefined ? 'redirected to what is no URL' : refuseRedirect(request, url, next, hop);
+    if (next === undefined || refusal !== undefined)
+      throw answer.error(refusal ?? '', { code: 'RefusedRedirect', retryable: false });
     if (next.origin !== url.origin) {
       headers = Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)));
+      reach = outermost(reach, context.connections.reachOf(url));
     }
     url = next;
   }
+}
+
+function firstUrl(context: ExchangeContext, request: HttpRequest): URL {
+  const method = request.method ?? 'GET';
+  const text = String(request.url);
+  const why = request.within === undefined ? undefined : outside(text, request.within);
+  if (why === undefined) return new URL(request.url);
+  const url = URL.canParse(text) ? shownUrl(new URL(text), context.redactor) : 'a URL';
+  throw new HttpError(`${method} ${url}: ${why}`, { method, url, code: 'RefusedAddress', retryable: false });
 }
 
 function refuseRedirect(request: HttpRequest, from: URL, to: URL, hop: number): string | undefined {
@@ -64,13 +81,16 @@ function refuseRedirect(request: HttpRequest, from: URL, to: URL, hop: number): 
   if (hop >= MAX_REDIRECTS) return `redirected more than ${MAX_REDIRECTS} times`;
   if (to.protocol !== 'https:' && to.protocol !== from.protocol)
     return `redirected to ${to.protocol}//, refused`;
-  return undefined;
+  if (to.username !== '' || to.password !== '') return 'redirected to a URL that names a user, refused';
+  const why = request.within === undefined ? undefined : outside(to.href, request.within);
+  return why === undefined ? undefined : `redirected to ${to.origin}: ${why}`;
 }
 
 async function sendOnce(
   context: ExchangeContext,
   request: HttpRequest,
   url: URL,
+  reach: Reach,
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Exchange> {
@@ -84,11 +104,11 @@ async function sendOnce(
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw error('only http and https are spoken', { code: 'RefusedAddress', retryable: false });
   }
-  const refused = refusedLiteral(url.hostname, context.allow);
+  const refused = refusedHost(url, reach);
   if (refused !== undefined) throw error(refused, { code: 'RefusedAddress', retryable: false });
 
   try {
-    const answer = await context.dispatcher.request({
+    const answer = await context.connections.dispatcherFor(url, reach).request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method,
@@ -135,6 +155,15 @@ function explained(
   if (cause instanceof RefusedAddressError) {
     return error(cause.message, { code: 'RefusedAddress', retryable: false, cause });
   }
+  const refusedBy = cause instanceof Error ? PROXY_ANSWER.exec(cause.message)?.[1] : undefined;
+  if (refusedBy !== undefined) {
+    const hint = refusedBy === '407' ? 'put user and password into' : 'correct its rules, or';
+    return error(`the proxy answered ${refusedBy}; ${hint} HTTPS_PROXY or NO_PROXY`, {
+      code: 'Connection',
+      retryable: Number(refusedBy) >= 500,
+      cause,
+    });
+  }
   const what = cause instanceof Error ? describe(cause) : String(cause);
   const brokenOff =
     cause instanceof undiciErrors.SocketError ||
@@ -146,6 +175,9 @@ function explained(
     cause,
   });
 }
+
+/** How undici words a proxy's refusal of a tunnel, and of a plain request without a password. */
+const PROXY_ANSWER = /^Proxy (?:response|Authentication Required) \((\d{3})\)/;
 
 /** A compressed body that is cut short or damaged. */
 function isZlibError(cause: unknown): boolean {

@@ -32,6 +32,7 @@ import { joinEgress } from './egress.ts';
 import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinMachines } from './machines.ts';
+import { proxiesOf } from './proxies.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
@@ -77,7 +78,7 @@ export async function joinOperator(
     logger: log,
   });
 
-  const http = createHttpClient({ redactor });
+  const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
   const references = joinReferences(kube, (value) => redactor.add(value));
   const runReferences = joinReferences(kube, (value) => redactor.add(value), { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);

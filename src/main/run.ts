@@ -25,6 +25,7 @@ import type { ToolToken } from '../settings/tokens.ts';
 import { createSourceFactory } from '../sources/factory.ts';
 import { headCommit } from '../sources/gitlab/head.ts';
 import { readToken } from './gitlab.ts';
+import { proxiesOf } from './proxies.ts';
 import { openModel } from './references.ts';
 import { backendWanted, checkEnvironment, chooseWorkflow } from './run-choice.ts';
 import { openEarlier, sessionsOf, wishOf } from './run-input.ts';
@@ -62,7 +63,7 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
   const publish = settings.publish === 'note';
   checkEnvironment(configured, wish, { env, publish });
 
-  const http = createHttpClient({ redactor });
+  const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
   try {
     const references = createReferences({
       readSecret: readEnvSecrets(config.needs, env),
