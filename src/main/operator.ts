@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createGoogleCredentials } from '../agent/models/vertex/credentials.ts';
 import type { OperatorParts } from '../cli/operator.ts';
+import { podForRun } from '../controllers/pool/manifests.ts';
 import { poolMetrics } from '../controllers/pool/metrics.ts';
 import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
@@ -25,6 +26,7 @@ import { holdReplicaLease } from '../kube/replica.ts';
 import { createTransport } from '../kube/transport.ts';
 import { podSandbox } from '../sandbox/pod/pod.ts';
 import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
+import { claimMetrics } from '../sandbox/pool/metrics.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
@@ -32,7 +34,6 @@ import { joinEgress } from './egress.ts';
 import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinMachines } from './machines.ts';
-import { proxiesOf } from './proxies.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
@@ -78,7 +79,7 @@ export async function joinOperator(
     logger: log,
   });
 
-  const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
+  const http = createHttpClient({ redactor });
   const references = joinReferences(kube, (value) => redactor.add(value));
   const runReferences = joinReferences(kube, (value) => redactor.add(value), { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);
@@ -98,8 +99,11 @@ export async function joinOperator(
     ...{ kube, pools, namespace: sandboxNamespace, env, tempDir: tmpdir(), log },
     onSecret: (value) => redactor.add(value),
   });
+  const claims = claimMetrics(registry);
   const podSandboxes = podPool({
     kube,
+    metrics: claims,
+    podOf: podForRun,
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
     openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
       podSandbox({

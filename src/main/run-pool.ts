@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { podForRun } from '../controllers/pool/manifests.ts';
 import { labelValue } from '../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../crds/meta.ts';
 import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
@@ -74,6 +75,7 @@ function podsOf(options: RunSandboxOptions, { kube, exec: connection }: RunClust
   const logger = loggerOf(options);
   return podPool({
     kube,
+    podOf: podForRun,
     openPod: ({ pod, namespace, name, deletePod, lingerPod }) =>
       podSandbox({
         ...{ connection, client: kube, namespace, pod: name, deletePod, lingerPod, logger },

@@ -1,9 +1,9 @@
-import { PROBE_DISABLED } from '../../crds/egress.ts';
+import { PROBE_AWAITED, PROBE_DISABLED } from '../../crds/egress.ts';
 import { labelSelector, labelValue, standbyLabels } from '../../crds/labels.ts';
 import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY, type OwnerReference } from '../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolSpec } from '../../crds/sandbox-pool.ts';
 import { isolatedPodSpec, NO_TRAFFIC, SANDBOX_NAME } from '../../kube/isolated-pod.ts';
-import type { Deployment, NetworkPolicy, PodSpec } from '../../kube/kinds.ts';
+import type { Deployment, NetworkPolicy, Pod, PodSpec } from '../../kube/kinds.ts';
 
 export type PodSettings = NonNullable<SandboxPoolSpec['pod']>;
 
@@ -44,6 +44,22 @@ export function deploymentFor(
         spec: podSpec(settings),
       },
     },
+  };
+}
+
+/**
+ * A pod as the pool's others are, that belongs to a run from its beginning: it never stands by, so its ReplicaSet does
+ * not count it, and it waits for its own proof. Undefined for a pool of another backend.
+ */
+export function podForRun(pool: SandboxPool): Pod | undefined {
+  if (pool.spec.pod === undefined) return undefined;
+  const { metadata, spec } = deploymentFor(pool, pool.spec.pod).spec.template;
+  const proof = pool.spec.egressProbe.enabled ? { [ANNOTATIONS.egressProbe]: PROBE_AWAITED } : {};
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...metadata, annotations: { ...metadata?.annotations, ...proof } },
+    spec,
   };
 }
 

@@ -46,6 +46,7 @@ export function reclaimable<T extends KubeObject>(
     (pod) =>
       pod.metadata.labels?.[LABELS.pool] === labelValue(pool.name) &&
       pod.metadata.annotations?.[ANNOTATIONS.savedBy] === savedBy &&
+      pod.metadata.annotations[ANNOTATIONS.egressOpen] === undefined &&
       reapTime(pod) > now.getTime() &&
       isUsable(pod),
   );

@@ -10,6 +10,27 @@ import type { LingerRequest, SandboxRequest } from '../port.ts';
  * the API server refuse it (409) when anything has changed since, the uid when it is another pod of that name.
  */
 export function claimPatch(pod: KubeObject, request: SandboxRequest, now: Date): Patch {
+  const { labels, annotations } = ownership(pod, request, now);
+  return {
+    type: 'merge',
+    body: {
+      metadata: {
+        ...guard(pod),
+        labels,
+        // A lingering sandbox that is claimed again lingers no more; that makes it nobody else's.
+        annotations: { ...annotations, [ANNOTATIONS.sessionId]: null },
+        ownerReferences: null,
+      },
+    },
+  };
+}
+
+/** What makes a sandbox a run's own. `sandbox` may say how long any run may keep it. */
+export function ownership(
+  sandbox: KubeObject,
+  request: SandboxRequest,
+  now: Date,
+): { readonly labels: Record<string, string>; readonly annotations: Record<string, string> } {
   const labels: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.labels)) labels[name] = labelValue(value);
   labels[LABELS.workflow] = labelValue(request.workflow);
@@ -17,20 +38,11 @@ export function claimPatch(pod: KubeObject, request: SandboxRequest, now: Date):
   labels[LABELS.run] = request.runUid;
   if (request.sessionId !== undefined) labels[LABELS.session] = labelValue(request.sessionId);
   return {
-    type: 'merge',
-    body: {
-      metadata: {
-        ...guard(pod),
-        labels,
-        annotations: {
-          [ANNOTATIONS.reapBy]: deadline(pod, request, now).toISOString(),
-          [ANNOTATIONS.epoch]: String(request.epoch),
-          [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
-          // A lingering pod that is claimed again lingers no more; that makes it nobody else's.
-          [ANNOTATIONS.sessionId]: null,
-        },
-        ownerReferences: null,
-      },
+    labels,
+    annotations: {
+      [ANNOTATIONS.reapBy]: deadline(sandbox, request, now).toISOString(),
+      [ANNOTATIONS.epoch]: String(request.epoch),
+      [ANNOTATIONS.runName]: `${request.runNamespace}/${request.runName}`,
     },
   };
 }

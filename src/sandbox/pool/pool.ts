@@ -1,4 +1,5 @@
 import { ANNOTATIONS, type KubeObject, LABELS } from '../../crds/meta.ts';
+import type { SandboxPool } from '../../crds/sandbox-pool.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { isKubeError } from '../../kube/errors.ts';
@@ -9,8 +10,10 @@ import { preferred } from './candidates.ts';
 import { type Claimable, PODS } from './claimable.ts';
 import { type WaitingLine, waitingLine } from './line.ts';
 import { letLinger, reclaim, wasReclaimed } from './linger.ts';
+import type { ClaimMetrics } from './metrics.ts';
+import { isReady, type OnEmpty, onEmpty } from './on-empty.ts';
 import { adoptionPatch, claimPatch, epochOf } from './patch.ts';
-import { refuse } from './refusal.ts';
+import { isOpen, refuse } from './refusal.ts';
 import { type PoolSupply, poolSupply } from './supply.ts';
 
 /** A claimed pod, for whoever makes a Sandbox of it. */
@@ -31,16 +34,19 @@ export interface PodPoolOptions extends PoolTerms {
    * patch is what decides. Left out: every claim lists.
    */
   readonly cachedPods?: (namespace: string) => readonly Pod[] | undefined;
+  /** A pod of the pool, without name and owner, for `claim.createOnEmpty`. Left out: runs wait. */
+  readonly podOf?: (pool: SandboxPool) => Pod | undefined;
 }
 
 /** Sandboxes from the warm pods of a SandboxPool. */
-export function podPool({ openPod, cachedPods, ...terms }: PodPoolOptions): SandboxProvider {
+export function podPool({ openPod, cachedPods, podOf, ...terms }: PodPoolOptions): SandboxProvider {
   return claimablePool({
     ...terms,
     what: PODS,
     open: ({ object, namespace, name, remove, linger }) =>
       openPod({ pod: object, namespace, name, deletePod: remove, lingerPod: linger }),
     ...(cachedPods === undefined ? {} : { cached: cachedPods }),
+    ...(podOf === undefined ? {} : { template: podOf }),
   });
 }
 
@@ -50,6 +56,7 @@ export interface PoolTerms {
   readonly clock?: Clock;
   /** How long after its creation an image that cannot be pulled may still turn out well, default 30 s. */
   readonly pullPatienceMs?: number;
+  readonly metrics?: ClaimMetrics;
 }
 
 /** What was claimed, for whoever makes a Sandbox of it. */
@@ -66,6 +73,8 @@ export interface OpenRequest<T extends KubeObject> {
 export interface ClaimablePoolOptions<T extends KubeObject> extends PoolTerms {
   readonly what: Claimable<T>;
   readonly open: (request: OpenRequest<T>) => Sandbox;
+  /** A sandbox of the pool, without name and owner, for `claim.createOnEmpty`. Left out: runs wait. */
+  readonly template?: (pool: SandboxPool) => T | undefined;
   /** As `PodPoolOptions.cachedPods`. */
   readonly cached?: (namespace: string) => readonly T[] | undefined;
 }
@@ -81,6 +90,7 @@ export function claimablePool<T extends KubeObject>(options: ClaimablePoolOption
     clock,
     supply: poolSupply({ ...options, clock }),
     line: waitingLine(clock),
+    onEmpty: onEmpty({ pullPatienceMs: PULL_PATIENCE_MS, ...options, clock }),
     beingPatched: new Set(),
   };
   const ongoing = new Map<string, Promise<ClaimResult>>();
@@ -113,6 +123,7 @@ export function claimablePool<T extends KubeObject>(options: ClaimablePoolOption
 
     async release(runUid, namespace) {
       claims.line.leave(runUid);
+      claims.onEmpty.forget(runUid);
       const pods = await claims.supply.owned(runUid, namespace);
       await Promise.all(pods.map((pod) => deletePod(claims, pod)));
       return pods.length === 0;
@@ -124,9 +135,12 @@ interface Claims<T extends KubeObject> extends ClaimablePoolOptions<T> {
   readonly clock: Clock;
   readonly supply: PoolSupply<T>;
   readonly line: WaitingLine;
+  readonly onEmpty: OnEmpty<T>;
   /** uids of pods that a claim of this process is patching now: no other need try them. */
   readonly beingPatched: Set<string>;
 }
+
+const PULL_PATIENCE_MS = 30_000;
 
 /** A round is lost only to another claim that won its pod; so many in a row mean a pool in full motion. */
 const MAX_ROUNDS = 10;
@@ -145,7 +159,7 @@ async function claimPod<T extends KubeObject>(
     const free = (await supply.free(request.pool, round > 0)).filter((pod) => !beingPatched.has(uidOf(pod)));
     const nothing = free.length <= ahead;
     // A run in line was found to own no pod when it joined, and nobody else claims for it meanwhile.
-    if (!(nothing && line.waits(request))) {
+    if (!(nothing && line.waits(request)) || claims.onEmpty.isMaking(request.runUid)) {
       const own = await ownPod(claims, request);
       if (own !== undefined) return claimed(claims, own, request);
     }
@@ -156,6 +170,7 @@ async function claimPod<T extends KubeObject>(
     );
     const won = pod && (await tryClaim(claims, pod, request));
     if (won === undefined) continue;
+    count(claims, request, 'Warm');
     // A holder of an earlier epoch that did not notice its end may have claimed between the list and the patch.
     const kept = request.epoch > 1 ? ((await ownPod(claims, request)) ?? won) : won;
     return claimed(claims, kept, request);
@@ -172,7 +187,28 @@ async function keptPod<T extends KubeObject>(
   request: SandboxRequest,
 ): Promise<T | undefined> {
   if (request.savedBy === undefined || claims.line.waits(request)) return undefined;
-  return (await ownPod(claims, request)) ?? (await reclaim(claims, request));
+  const own = await ownPod(claims, request);
+  if (own !== undefined) return own;
+  // A pool that is found open hands out nothing at all.
+  if (isOpen(await claims.supply.pool(request.pool))) return undefined;
+  const back = await reclaim(claims, request);
+  if (back !== undefined) count(claims, request, 'Reclaimed');
+  return back;
+}
+
+function count<T extends KubeObject>(
+  { metrics, line, clock }: Claims<T>,
+  request: SandboxRequest,
+  how: Parameters<ClaimMetrics['claimed']>[1],
+): void {
+  metrics?.claimed(request.pool, how, waitedMs(line, clock, request) / 1000);
+}
+
+/** How long it waits in this line, or since an earlier process saw it wait. */
+function waitedMs(line: WaitingLine, clock: Clock, request: SandboxRequest): number {
+  const { waitingSince } = request;
+  const before = waitingSince === undefined ? 0 : clock.now().getTime() - waitingSince.getTime();
+  return Math.max(before, line.waits(request) ? line.wait(request) : 0);
 }
 
 /** The run's pod, with this holder's epoch on it; what it owns but cannot use is deleted. */
@@ -183,7 +219,10 @@ async function ownPod<T extends KubeObject>(
   const { what, kube, supply } = claims;
   const pods = await supply.owned(request.runUid, request.pool.namespace);
   const own = newestUsable(what, pods);
-  for (const pod of pods) if (pod !== own) await deletePod(claims, pod);
+  for (const pod of pods)
+    if (pod !== own && !(own === undefined && claims.onEmpty.keeps(pod, request)))
+      await deletePod(claims, pod);
+  if (own !== undefined && claims.onEmpty.isMaking(request.runUid)) count(claims, request, 'Created');
   if (own === undefined || epochOf(own) === request.epoch) return own;
   if (epochOf(own) > request.epoch) {
     throw new Error(
@@ -200,8 +239,8 @@ async function ownPod<T extends KubeObject>(
 }
 
 /** More than one only after two holders claimed at once: the newer one's counts. */
-const newestUsable = <T extends KubeObject>({ isUsable }: Claimable<T>, pods: readonly T[]): T | undefined =>
-  pods.filter(isUsable).toSorted((a, b) => epochOf(b) - epochOf(a))[0];
+const newestUsable = <T extends KubeObject>(what: Claimable<T>, pods: readonly T[]): T | undefined =>
+  pods.filter((pod) => isReady(what, pod)).toSorted((a, b) => epochOf(b) - epochOf(a))[0];
 
 /** Undefined when the pod was taken, changed or went: proof that the view was old, never a reason to force it. */
 async function tryClaim<T extends KubeObject>(
@@ -226,24 +265,45 @@ async function notFree<T extends KubeObject>(
   request: SandboxRequest,
   ahead: number,
 ): Promise<ClaimResult> {
-  const { what, supply, line, clock, pullPatienceMs = 30_000 } = claims;
-  const waitedMs = line.wait(request);
+  const { what, supply, line, clock, pullPatienceMs = PULL_PATIENCE_MS } = claims;
+  line.wait(request);
   const [pool, objects] = await Promise.all([supply.pool(request.pool), supply.standby(request.pool)]);
   const refusal = refuse(
     { what, where: whereOf(request), pool, objects },
-    { ahead, waitedMs },
+    { ahead, waitedMs: waitedMs(line, clock, request) },
     { now: clock.now(), pullPatienceMs },
   );
-  if (refusal.kind === 'Unavailable') line.leave(request.runUid);
-  return refusal;
+  if (refusal.kind === 'Unavailable') {
+    line.leave(request.runUid);
+    return refusal;
+  }
+  if (pool === undefined || !pool.spec.claim.createOnEmpty || isOpen(pool)) return refusal;
+  const made = await claims.onEmpty.make(pool, request);
+  return made === undefined ? refusal : { kind: 'Waiting', message: `${refusal.message}; ${made}` };
 }
 
-function claimed<T extends KubeObject>(claims: Claims<T>, pod: T, request: SandboxRequest): ClaimResult {
+async function claimed<T extends KubeObject>(
+  claims: Claims<T>,
+  pod: T,
+  request: SandboxRequest,
+): Promise<ClaimResult> {
+  // One stood by before the one that was being made was ready.
+  if (claims.onEmpty.isMaking(request.runUid)) await discardOthers(claims, pod, request);
+  claims.onEmpty.forget(request.runUid);
   claims.line.leave(request.runUid);
   const sandbox = opened(claims, pod);
   return wasReclaimed(pod, request)
     ? { kind: 'Claimed', sandbox, reclaimed: true }
     : { kind: 'Claimed', sandbox };
+}
+
+async function discardOthers<T extends KubeObject>(
+  claims: Claims<T>,
+  kept: T,
+  { runUid, pool }: SandboxRequest,
+): Promise<void> {
+  for (const pod of await claims.supply.owned(runUid, pool.namespace))
+    if (uidOf(pod) !== uidOf(kept)) await deletePod(claims, pod);
 }
 
 function opened<T extends KubeObject>(claims: Claims<T>, object: T): Sandbox {

@@ -62,7 +62,7 @@ export function refuse<T extends KubeObject>(
     };
   }
   const open = pool.status?.conditions?.find(({ type }) => type === 'EgressBlocked');
-  if (open?.status === 'False') {
+  if (open !== undefined && isOpen(pool)) {
     return {
       kind: 'Waiting',
       message: `SandboxPool ${where} hands nothing out: ${open.message}; place ${wait.ahead + 1} in line`,
@@ -77,6 +77,11 @@ export function refuse<T extends KubeObject>(
     message: `No sandbox of SandboxPool ${where} is free${because}; place ${wait.ahead + 1} in line`,
   };
 }
+
+/** Whether a sandbox of the pool was found to reach a network. */
+export const isOpen = (pool: SandboxPool | undefined): boolean =>
+  pool?.status?.conditions?.some(({ type, status }) => type === 'EgressBlocked' && status === 'False') ??
+  false;
 
 function hopelessProblem<T extends KubeObject>(
   what: Claimable<T>,
