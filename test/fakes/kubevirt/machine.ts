@@ -86,7 +86,19 @@ export async function bootMachine({ name, keys, address: wanted }: MachineWish):
 
 function machineAt(address: string, folder: string, pid: number, kill: () => Promise<void>): Machine {
   const inside = (script: string) =>
-    run(['nsenter', '-t', String(pid), '--mount', '--net', '--pid', '/bin/sh', '-c', script]);
+    run([
+      'nsenter',
+      '-t',
+      String(pid),
+      '--mount',
+      '--net',
+      '--pid',
+      '--uts',
+      '--ipc',
+      '/bin/sh',
+      '-c',
+      script,
+    ]);
   const startSshd = async () => {
     await inside('[ -e /run/vm/pid ] || /usr/sbin/sshd -f /run/vm/sshd_config -E /run/vm/log');
     await waitUntil(
@@ -154,6 +166,7 @@ chmod 600 /run/vm/host_key /run/vm/shadow
 mount --bind "$dir" /run/vm/made
 for file in passwd group shadow; do mount --bind /run/vm/$file /etc/$file; done
 mount --bind /run/vm/boot_id /proc/sys/kernel/random/boot_id
+for which in all default; do echo 1 >/proc/sys/net/ipv6/conf/$which/disable_ipv6; done
 while [ ! -e "$dir/address" ]; do sleep 0.02; done
 read -r address <"$dir/address"
 ip link set lo up
