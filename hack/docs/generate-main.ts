@@ -1,23 +1,29 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CONFIG_SCHEMA_FILE, configSchemaText } from '../../src/settings/file/json-schema.ts';
 import { ROUTING_PAGE, routingPage } from './routing/page.ts';
 
-/** `node hack/docs/generate-main.ts` writes the pages that the code tells; with `--check` a stale one fails. */
-const path = join(import.meta.dirname, '../..', ROUTING_PAGE);
-const page = routingPage();
-if (current() !== page) {
+/** `node hack/docs/generate-main.ts` writes the files that the code tells; with `--check` a stale one fails. */
+const root = join(import.meta.dirname, '../..');
+const files = [
+  { path: ROUTING_PAGE, content: routingPage() },
+  { path: CONFIG_SCHEMA_FILE, content: configSchemaText() },
+];
+for (const { path, content } of files) {
+  if (current(path) === content) continue;
   if (process.argv.includes('--check')) {
-    process.stderr.write(`${ROUTING_PAGE} is stale: run npm run generate and commit the result\n`);
+    process.stderr.write(`${path} is stale: run npm run generate and commit the result\n`);
     process.exitCode = 1;
   } else {
-    writeFileSync(path, page);
-    process.stdout.write(`wrote ${ROUTING_PAGE}\n`);
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+    process.stdout.write(`wrote ${path}\n`);
   }
 }
 
-function current(): string | undefined {
+function current(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(join(root, path), 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import { type Environment, type EnvNeed, validateEnv } from './environment.ts';
-import { configFileSchema, type FileModel, type FileSettings, type FileWorkflow } from './file-schema.ts';
+import { ConfigError, type Fault, faultAt, schemaFaults } from './file/faults.ts';
+import { keysAt } from './file/json-schema.ts';
+import { readSource, type Source } from './file/source.ts';
+import { configFileSchema, type FileModel, type FileSettings } from './file-schema.ts';
 import { type ConfiguredWorkflow, configuredWorkflow } from './file-workflow.ts';
 import { SettingsError } from './operator.ts';
 
@@ -28,38 +30,54 @@ export interface LoadOptions {
 /** A prompt is Markdown of people; the operator's shape takes no more. */
 const MAX_PROMPT_CHARS = 65_536;
 
-/** Reads and checks the file and the prompts that it names. Throws one SettingsError with everything that is wrong. */
+/**
+ * Reads and checks the file and the prompts that it names. Throws one ConfigError with everything that is wrong and
+ * where, SettingsError when the file cannot be read.
+ */
 export async function loadConfig(path: string, options: LoadOptions): Promise<Config> {
-  const parsed = configFileSchema.safeParse(parseYaml(path, await readText(path)));
-  if (!parsed.success) throw faults(path, parsed.error.issues.flatMap(describeIssue));
+  const source = readSource(await readText(path));
+  if (source.value === undefined && source.faults.length > 0) throw new ConfigError(path, source.faults);
+  const parsed = configFileSchema.safeParse(source.value);
+  if (!parsed.success)
+    throw new ConfigError(path, [
+      ...source.faults,
+      ...schemaFaults(source, parsed.error.issues, keysAt),
+      ...(await promptFaults(path, source)),
+    ]);
   const { settings, workflows: described } = parsed.data;
 
-  const problems: string[] = [];
+  const faults: Fault[] = [...source.faults];
   const workflows: ConfiguredWorkflow[] = [];
   for (const [name, file] of Object.entries(described)) {
+    const at = ['workflows', name];
+    const model =
+      options.model === undefined ? file.model : overridden(file.model ?? settings.model, options.model);
+    const modelFault = modelProblem(model ?? settings.model);
+    if (modelFault !== undefined)
+      faults.push(
+        faultAt(source, file.model === undefined ? ['settings', 'model'] : [...at, 'model'], modelFault),
+      );
+    const prompt = await promptOf(path, name, file.prompt);
+    if ('problem' in prompt) {
+      faults.push(faultAt(source, [...at, 'prompt'], prompt.problem));
+      continue;
+    }
+    const parts = {
+      settings,
+      prompt: prompt.prompt,
+      env: options.env,
+      file: model === undefined ? file : { ...file, model },
+    };
     try {
-      const prompt = await promptOf(path, name, file);
-      const model =
-        options.model === undefined ? file.model : overridden(file.model ?? settings.model, options.model);
-      const parts = {
-        settings,
-        prompt,
-        env: options.env,
-        file: model === undefined ? file : { ...file, model },
-      };
-      checkModel(name, model ?? settings.model);
       workflows.push(configuredWorkflow(name, parts));
     } catch (error) {
-      problems.push(
-        error instanceof z.ZodError
-          ? `workflows.${name}: ${error.issues.flatMap(describeIssue).join('; ')}`
-          : error instanceof Error
-            ? error.message
-            : String(error),
-      );
+      if (!(error instanceof z.ZodError)) throw error;
+      // In the operator's words: the schemas should agree, and where they do not, this says on what.
+      for (const { path: field, message } of error.issues)
+        faults.push(faultAt(source, at, `the operator's spec.${field.map(String).join('.')} ${message}`));
     }
   }
-  if (problems.length > 0) throw faults(path, problems);
+  if (faults.length > 0) throw new ConfigError(path, faults);
   const needs = workflows.flatMap((workflow) => workflow.needs);
   return { path, settings, workflows, projectIndex: indexOf(workflows), needs };
 }
@@ -87,34 +105,37 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-function parseYaml(path: string, text: string): unknown {
-  const document = parseDocument(text, { prettyErrors: true });
-  const [error] = document.errors;
-  if (error !== undefined)
-    throw new SettingsError(`configuration ${path} is not YAML: ${error.message.split('\n')[0] ?? ''}`);
-  return document.toJS({ maxAliasCount: 100 });
+/** Of a file that is wrong elsewhere too: prompts that are missing are told in the same message. */
+async function promptFaults(path: string, source: Source): Promise<readonly Fault[]> {
+  const Prompts = z.object({ workflows: z.record(z.string(), z.looseObject({ prompt: z.unknown() })) });
+  const parsed = Prompts.safeParse(source.value);
+  const named = Object.entries(parsed.data?.workflows ?? {}).map(async ([name, { prompt }]) => {
+    if (typeof prompt !== 'string' || prompt === '') return [];
+    const found = await promptOf(path, name, prompt);
+    return 'problem' in found ? [faultAt(source, ['workflows', name, 'prompt'], found.problem)] : [];
+  });
+  return (await Promise.all(named)).flat();
 }
 
 async function promptOf(
   path: string,
   name: string,
-  { prompt }: FileWorkflow,
-): Promise<AgentWorkflow['spec']['prompt']> {
+  prompt: string | undefined,
+): Promise<{ readonly prompt: AgentWorkflow['spec']['prompt'] } | { readonly problem: string }> {
   // Without a file it is the prompt of that name which comes with the program.
-  if (prompt === undefined) return { builtin: name };
+  if (prompt === undefined) return { prompt: { builtin: name } };
   const file = resolve(dirname(path), prompt);
-  const where = `workflows.${name}.prompt: ${file}`;
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new SettingsError(`${where} cannot be read (${why}); the path is relative to the configuration`);
+    return { problem: `${file} cannot be read (${why}); the path is relative to the configuration` };
   }
-  if (text.trim() === '') throw new SettingsError(`${where} is empty`);
+  if (text.trim() === '') return { problem: `${file} is empty; write the prompt into it` };
   if (text.length > MAX_PROMPT_CHARS)
-    throw new SettingsError(`${where} has ${text.length} characters, at most ${MAX_PROMPT_CHARS} are used`);
-  return { text };
+    return { problem: `${file} has ${text.length} characters; make it at most ${MAX_PROMPT_CHARS}` };
+  return { prompt: { text } };
 }
 
 /** Another model of the same endpoint, or one whose name tells where it is. */
@@ -122,12 +143,11 @@ function overridden(model: FileModel, name: string): FileModel {
   return /^(gemini|claude)/.test(name) && model.base_url === undefined ? { name } : { ...model, name };
 }
 
-function checkModel(workflow: string, { name, provider, base_url: baseUrl }: FileModel): void {
+function modelProblem({ name, provider, base_url: baseUrl }: FileModel): string | undefined {
   const known = /^(gemini|claude)/.test(name);
   if (baseUrl === undefined && (provider === 'OpenAICompatible' || (provider === undefined && !known)))
-    throw new SettingsError(
-      `workflows.${workflow}: the model ${name} needs base_url, the address of its OpenAI-compatible endpoint up to and with /v1`,
-    );
+    return `the model ${name} needs base_url, the address of its OpenAI-compatible endpoint up to and with /v1`;
+  return undefined;
 }
 
 function indexOf(workflows: readonly ConfiguredWorkflow[]): Config['projectIndex'] {
@@ -139,17 +159,4 @@ function indexOf(workflows: readonly ConfiguredWorkflow[]): Config['projectIndex
     }
   }
   return index;
-}
-
-/** One line for each fault, with its place: `workflows.review.projects.group/app.tokens.gitlab: …`. */
-function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
-  const where = issue.path.map(String).join('.') || '(top level)';
-  if (issue.code === 'invalid_key') return [`${where}: ${issue.issues.at(-1)?.message ?? issue.message}`];
-  if (issue.code === 'unrecognized_keys')
-    return [`${where}: there is no key ${issue.keys.map((key) => JSON.stringify(key)).join(', ')} here`];
-  return [`${where}: ${issue.message}`];
-}
-
-function faults(path: string, lines: readonly string[]): SettingsError {
-  return new SettingsError(`configuration ${path}:\n${lines.map((line) => `  ${line}`).join('\n')}`);
 }

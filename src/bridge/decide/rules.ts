@@ -1,5 +1,6 @@
+import { isTitleRegex } from '../../crds/title-pattern.ts';
 import { matchesGlob } from './glob.ts';
-import { isTitleRegex, matchesTitleRegex } from './title-regex.ts';
+import { matchesTitleRegex } from './title-regex.ts';
 
 /** One rule of a trigger: every condition that is present must hold. Each is a list of which one entry must match. */
 export interface TriggerRule {

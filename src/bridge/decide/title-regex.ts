@@ -26,9 +26,6 @@ export function matchesTitleRegex(pattern: string, title: string): RegexMatch {
   }
 }
 
-export const isTitleRegex = (pattern: string): boolean =>
-  pattern.length > 2 && pattern.startsWith('/') && pattern.endsWith('/');
-
 /** A title has at most 255 characters; a sound pattern needs microseconds for it. */
 const TIMEOUT_MS = 50;
 
