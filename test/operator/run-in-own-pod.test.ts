@@ -90,7 +90,7 @@ describe('hummingbird run --sandbox k8s', () => {
     await cluster.kubectl(['exec', '-n', namespace, name, '--', 'touch', '/tmp/data/go']);
     const { code, stdout, stderr } = await running.ended;
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stderr).toMatch(/showing that the pod reaches no network\n[^]*sandbox: Pod /);
+    expect(stderr).toMatch(/showing that the pod reaches no network\n[\s\S]*sandbox: Pod /);
     expect(stdout).toMatch(/in the pod as [1-9]/);
     await gone();
   });
