@@ -134,6 +134,34 @@ describe('the bridge', () => {
     expect(await second.count('runs', 'existing')).toBe(1);
   });
 
+  it('BR-17: handed out again while its run is being made, since it could not be hidden, it makes no second run', async () => {
+    const { name, project } = await world.aWorkflow();
+    const events = world.aQueue({ maxReceiveCount: 100 });
+    await events.send(await packed(aPipelineEvent({ project })));
+    const queue: Queue = { ...events.queue, changeVisibility: () => Promise.reject(new Error('throttled')) };
+    const again = Promise.withResolvers<void>();
+    const slow: KubeClient = {
+      ...world.kube,
+      async create(...args) {
+        const made = await world.kube.create(...args);
+        await again.promise;
+        return made;
+      },
+    };
+    // With its hands full it does not get the copy itself.
+    const first = aWorker(world, queue, { kube: slow, visibilitySeconds: 1, concurrency: 1 });
+    await until('the run is there', async () => (await world.runsOf(name)).length === 1);
+    const second = aWorker(world, queue, { visibilitySeconds: 1 });
+    await until('it was found', async () => (await second.count('runs', 'existing')) > 0);
+    again.resolve();
+    await settled(events);
+    await Promise.all([first.stop(), second.stop()]);
+    expect((await world.runsOf(name)).length).toBe(1);
+    expect(await first.count('runs', 'created')).toBe(1);
+    expect(await second.count('runs', 'created')).toBe(0);
+    expect(await first.count('messages', 'handled')).toBeGreaterThanOrEqual(1);
+  });
+
   it('leaves a message that the API server refuses to the dead-letter queue, and goes on with the others', async () => {
     const { name, project } = await world.aWorkflow();
     const events = world.aQueue({ maxReceiveCount: 2 });

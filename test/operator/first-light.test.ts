@@ -110,6 +110,13 @@ describe('first light', () => {
     });
 
     await expect.poll(() => [waiting('events'), waiting('events.fifo')], { timeout: 60_000 }).toEqual([0, 1]);
+    const metrics = await (await fetch(`${world.operator.healthUrl}/metrics`)).text();
+    const forwarded =
+      /^hummingbird_router_messages_total\{kind="pipeline",outcome="forwarded"\} (\d+)$/m.exec(metrics);
+    expect(Number(forwarded?.[1])).toBeGreaterThanOrEqual(6);
+    expect(await (await fetch(`${world.operator.healthUrl}/readyz`)).text()).toMatch(
+      /^queue: ok\nrouter: ok$/m,
+    );
     expect((await names()).split('\n')).toHaveLength(1);
     expect(world.notes()).toHaveLength(1);
     expect(world.notes()[0]).toContain('The cache is not emptied.');
