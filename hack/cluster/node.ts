@@ -168,6 +168,8 @@ function kubeletConfig(machine: Machine, stateDir: string): unknown {
     localStorageCapacityIsolation: true,
     // The API has no such limit for one pod: what bounds a fork bomb is the node's.
     podPidsLimit: 1024,
+    // By default a minute: that long a pod may have more on its disk than it is allowed.
+    volumeStatsAggPeriod: '10s',
     makeIPTablesUtilChains: false,
     registerNode: true,
     maxPods: 200,

@@ -3,6 +3,9 @@ export const SCRATCH = '/tmp/data';
 /** Where spilled output goes; below SCRATCH so that the session's archive carries it. */
 export const SPILL_DIR = '/tmp/data/_out';
 
+/** A shell command that succeeds only where there is room for processes: it starts as many as a small script needs. */
+export const ROOM_FOR_PROCESSES = ': | : | : | : | : | : | : | :';
+
 export interface SandboxRef {
   readonly kind: 'Pod' | 'PodPool' | 'Podman' | 'VirtualMachineInstance' | 'VirtualMachineInstancePool';
   readonly name: string;

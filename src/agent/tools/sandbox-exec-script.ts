@@ -37,6 +37,8 @@ export interface CapturedRun {
   readonly exitCode: number | undefined;
   readonly stdout: CapturedStream;
   readonly stderr: CapturedStream;
+  /** Not a byte more could be written afterwards: output may be missing. */
+  readonly diskFull: boolean;
 }
 
 export interface CaptureFiles {
@@ -73,6 +75,7 @@ export function captureScript(command: string, files: CaptureFiles): { script: s
 
 /** The report alone, for what a command had written when its time was up. */
 export function reportScript({ nonce, stdoutFile, stderrFile }: Omit<CaptureFiles, 'maxFileBytes'>): string {
+  const probe = `${SPILL_DIR}/.probe-${nonce}`;
   const window = { head: HEAD_BYTES + CUT_MARGIN_BYTES, tail: TAIL_BYTES + CUT_MARGIN_BYTES };
   return `encode() { base64 | tr -d '\\n'; echo; }
 report() {
@@ -88,7 +91,10 @@ mkdir -p ${quote(SPILL_DIR)}
 echo "begin ${nonce} \${status:--}"
 report stdout ${quote(stdoutFile)}
 report stderr ${quote(stderrFile)}
-echo "end ${nonce}"`;
+full=
+{ printf x >${quote(probe)}; } 2>/dev/null || full=' full'
+rm -f ${quote(probe)}
+echo "end ${nonce}$full"`;
 }
 
 /** Undefined when the text is not exactly one frame with this nonce. */
@@ -96,12 +102,13 @@ export function parseReport(output: Uint8Array, nonce: string): CapturedRun | un
   const lines = Buffer.from(output).toString('latin1').split('\n');
   const begin = lines.findIndex((line) => line.startsWith(`begin ${nonce} `));
   const [start, outLine, outHead, outTail, errLine, errHead, errTail, end, ...rest] = lines.slice(begin);
-  if (begin < 0 || end !== `end ${nonce}` || rest.join('') !== '') return undefined;
+  const diskFull = end === `end ${nonce} full`;
+  if (begin < 0 || !(diskFull || end === `end ${nonce}`) || rest.join('') !== '') return undefined;
   const status = /^begin \S+ (-|\d{1,3})$/.exec(start ?? '')?.[1];
   const stdout = parseStream('stdout', outLine, outHead, outTail);
   const stderr = parseStream('stderr', errLine, errHead, errTail);
   if (status === undefined || !stdout || !stderr) return undefined;
-  return { exitCode: status === '-' ? undefined : Number(status), stdout, stderr };
+  return { exitCode: status === '-' ? undefined : Number(status), stdout, stderr, diskFull };
 }
 
 /** For `sh`: between single quotes nothing is special but the quote itself. */

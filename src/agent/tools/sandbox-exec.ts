@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExecResult, Sandbox } from '../../sandbox/port.ts';
-import { SandboxLostError, SCRATCH } from '../../sandbox/port.ts';
+import { ROOM_FOR_PROCESSES, SandboxLostError, SCRATCH } from '../../sandbox/port.ts';
 import type { Redact } from '../redaction.ts';
 import { defineParameters } from './parameters.ts';
 import {
@@ -96,8 +96,8 @@ export async function sandboxExec(
  * further call would fail the same way. Such a sandbox is given up.
  */
 async function expectUsable(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-  const forked = await sandbox.exec('(:)', { signal, timeoutMs: REPORT_TIMEOUT_MS });
-  if (forked.kind === 'Exited' && forked.exitCode === 0) return;
+  const room = await sandbox.exec(ROOM_FOR_PROCESSES, { signal, timeoutMs: REPORT_TIMEOUT_MS });
+  if (room.kind === 'Exited' && room.exitCode === 0) return;
   await sandbox.cleanup();
   throw new SandboxLostError('no process can be started in it any more, there are too many');
 }
@@ -111,6 +111,9 @@ function streamFields(
     ...fieldsOf('stdout', captured.stdout, stdoutFile, redact),
     ...fieldsOf('stderr', captured.stderr, stderrFile, redact),
     ...cutField(captured, maxFileBytes),
+    ...(captured.diskFull && {
+      disk_full: `The disk of the sandbox is full: what this command printed or wrote may be missing. Remove files in ${SCRATCH}, then run it again.`,
+    }),
   };
 }
 

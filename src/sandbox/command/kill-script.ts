@@ -1,3 +1,4 @@
+import { ROOM_FOR_PROCESSES } from '../port.ts';
 import { EXEC_ID_VARIABLE } from './marked-command.ts';
 
 /** How long before the command's start a process may have begun and still count as its own: clocks and waits differ. */
@@ -121,5 +122,5 @@ search() {
   [ -z "$crowd" ] || kill -CONT -1
 } 2>/dev/null
 [ "$left" = ' ' ] || { echo "$left"; exit 1; }
-[ -z "$ticks" ] || (:) 2>/dev/null
+[ -z "$ticks" ] || { ${ROOM_FOR_PROCESSES}; } 2>/dev/null
 `;

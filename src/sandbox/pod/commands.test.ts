@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ExecServer, type ExecServerOptions, startExecServer } from '../../../test/fakes/exec-server.ts';
 import type { ResourceKind } from '../../crds/meta.ts';
-import { systemClock } from '../../kube/clock.ts';
+import { type Clock, systemClock } from '../../kube/clock.ts';
 import { execConnection } from '../../kube/exec-connection.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { KILL_SCRIPT } from '../command/kill-script.ts';
@@ -30,6 +30,12 @@ const DELETED: Pod = {
   metadata: { ...RUNNING.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
 };
 
+/** Grace and pauses of some seconds are cut short; what bounds a request is not. */
+const impatient: Clock = {
+  ...systemClock,
+  after: (ms, action) => systemClock.after(ms >= 1_000 && ms <= 5_000 ? 20 : ms, action),
+};
+
 async function commandsOn(options: ExecServerOptions, pod: Pod | undefined = RUNNING) {
   const server = await startExecServer(options);
   servers.push(server);
@@ -41,7 +47,7 @@ async function commandsOn(options: ExecServerOptions, pod: Pod | undefined = RUN
   const client = { get: async <T>(_kind: ResourceKind) => pod as T | undefined };
   const commands = new PodCommands({
     ...{ connection, client, namespace: 'sandboxes', pod: 'box', uid: 'u1', container: 'sandbox' },
-    clock: systemClock,
+    clock: impatient,
     newId: () => 'end-mark',
   });
   const kills = () =>

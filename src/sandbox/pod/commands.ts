@@ -6,8 +6,8 @@ import type { KubeClient } from '../../kube/port.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
 import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
 import { CommandInput, EndMarkFilter } from '../command/input.ts';
-import { markedCommand } from '../command/marked-command.ts';
-import { SandboxLostError } from '../port.ts';
+import { markedCommand, shellCommand } from '../command/marked-command.ts';
+import { ROOM_FOR_PROCESSES, SandboxLostError } from '../port.ts';
 import { execInPod, type PodExecOptions } from './exec.ts';
 import { outlook, type PodOutlook } from './state.ts';
 
@@ -171,7 +171,7 @@ export class PodCommands implements Commands {
     for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
       if (attempt > 0) await sleep(this.#options.clock, START_PAUSE_MS);
       try {
-        return (await this.runPlain(['sh', '-c', '(:)'], { timeoutMs: OUTLOOK_MS })) === 0;
+        return (await this.runPlain(shellCommand(ROOM_FOR_PROCESSES), { timeoutMs: OUTLOOK_MS })) === 0;
       } catch (error) {
         if ((await this.#judge(error)) !== 'Stuck') return true;
       }

@@ -1,11 +1,11 @@
-import type { Clock } from '../../kube/clock.ts';
+import { type Clock, sleep } from '../../kube/clock.ts';
 import type { ByteSink } from '../../kube/exec.ts';
 import { CappedOutput } from '../command/collect.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
 import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
 import { CommandInput, EndMarkFilter } from '../command/input.ts';
-import { markedCommand, shellScript } from '../command/marked-command.ts';
-import { SandboxLostError } from '../port.ts';
+import { markedCommand, shellCommand, shellScript } from '../command/marked-command.ts';
+import { ROOM_FOR_PROCESSES, SandboxLostError } from '../port.ts';
 import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './cli.ts';
 
 export interface PodmanCommandsOptions {
@@ -18,6 +18,9 @@ export interface PodmanCommandsOptions {
   readonly newId: () => string;
 }
 
+const START_ATTEMPTS = 3;
+const START_PAUSE_MS = 1_000;
+const START_TIMEOUT_MS = 20_000;
 /** Says on stderr that the command begins: without it an exit code may be podman's own (125, 126, 127). */
 const BEGIN = 'printf %s "$1" >&2; shift; exec "$@"';
 
@@ -127,7 +130,20 @@ export class PodmanCommands implements Commands {
     }
     if (begun.seen && exitCode !== undefined) return { kind: 'Exited', exitCode };
     const what = exitCode === undefined ? 'podman was killed' : begun.complaint;
+    if (!(await this.#startsProcesses()))
+      throw new SandboxLostError(`sandbox ${this.where} is given up: it starts no process any more: ${what}`);
     throw new Error(`podman exec in ${this.where} failed: ${what}`);
+  }
+
+  /** A command that could not be started may only have had a bad moment. */
+  async #startsProcesses(): Promise<boolean> {
+    for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+      if (attempt > 0) await sleep(this.#options.clock, START_PAUSE_MS);
+      const words = shellCommand(ROOM_FOR_PROCESSES);
+      const exitCode = await this.runPlain(words, { timeoutMs: START_TIMEOUT_MS }).catch(() => undefined);
+      if (exitCode === 0) return true;
+    }
+    return false;
   }
 
   async #lost(): Promise<SandboxLostError | undefined> {

@@ -5,7 +5,7 @@ import { commandSandbox } from '../command/sandbox.ts';
 import type { Sandbox } from '../port.ts';
 import type { PodmanCli } from './cli.ts';
 import { PodmanCommands } from './commands.ts';
-import { type PodmanDialect, removeContainer, startContainer } from './start.ts';
+import { type ContainerLimits, type PodmanDialect, removeContainer, startContainer } from './start.ts';
 
 export interface PodmanSandboxOptions extends PodmanCli {
   readonly image: string;
@@ -17,6 +17,8 @@ export interface PodmanSandboxOptions extends PodmanCli {
   readonly newSuffix?: () => string;
   /** Default 1800 s: what is left behind by a process that was killed ends by itself then. */
   readonly maxLifetimeSeconds?: number;
+  /** Default: 2 GiB of memory, of which /tmp may take 1 GiB, and 1024 processes. */
+  readonly limits?: ContainerLimits;
 }
 
 /**
@@ -26,6 +28,8 @@ export interface PodmanSandboxOptions extends PodmanCli {
 export function podmanSandbox(options: PodmanSandboxOptions): Sandbox {
   const { image, logger, clock = systemClock, newId = randomUUID, maxLifetimeSeconds = 1800 } = options;
   const name = `hb-sandbox-${(options.newSuffix ?? (() => randomBytes(4).toString('hex')))()}`;
+  const { limits } = options;
+  const wish = { name, image, maxLifetimeSeconds, ...(limits === undefined ? {} : { limits }) };
   let dialect: PodmanDialect | undefined;
   let mayExist = false;
   const globalArgs = () => dialect?.global ?? [];
@@ -37,7 +41,7 @@ export function podmanSandbox(options: PodmanSandboxOptions): Sandbox {
       if (dialect !== undefined) return;
       mayExist = true;
       try {
-        dialect = await startContainer(options, { name, image, maxLifetimeSeconds }, { logger, signal });
+        dialect = await startContainer(options, wish, { logger, signal });
       } catch (error) {
         // The abort may have come after the container; any other failure leaves none.
         if (signal?.aborted) await remove();

@@ -7,7 +7,18 @@ export interface ContainerWish {
   readonly image: string;
   /** The container ends by itself then, should nobody be left to remove it. */
   readonly maxLifetimeSeconds: number;
+  readonly limits?: ContainerLimits;
 }
+
+/** What a container may use up; sizes as podman takes them: `2g`. */
+export interface ContainerLimits {
+  /** Holds /tmp too. */
+  readonly memory: string;
+  readonly processes: number;
+  readonly tmp: string;
+}
+
+const LIMITS: ContainerLimits = { memory: '2g', processes: 1024, tmp: '1g' };
 
 /** Options of podman that make a container start on one kind of machine. */
 export interface PodmanDialect {
@@ -16,35 +27,39 @@ export interface PodmanDialect {
   /** Before the subcommand. */
   readonly global: readonly string[];
   readonly run: readonly string[];
+  /** Whether the limits can be set; else the container has those of the machine. */
+  readonly limited: boolean;
 }
 
-/** Memory holds /tmp too. */
-const LIMITS = ['--memory=2g', '--cpus=2', '--pids-limit=1024'];
 const LOWER_ULIMITS = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096'];
 const OTHER_RUNTIME = ['--cgroup-manager=cgroupfs', '--runtime=runc'];
 
 /** Tried in this order; the first that starts is used. Isolation is the same in all of them. */
 const DIALECTS: readonly PodmanDialect[] = [
-  { why: '', global: [], run: LIMITS },
+  { why: '', global: [], run: [], limited: true },
   {
     why: 'this machine does not let podman raise resource limits',
     global: [],
-    run: [...LIMITS, ...LOWER_ULIMITS],
+    run: LOWER_ULIMITS,
+    limited: true,
   },
   {
     why: "podman's own runtime or cgroup manager does not work here: runc and cgroupfs are used",
     global: OTHER_RUNTIME,
-    run: [...LIMITS, ...LOWER_ULIMITS],
+    run: LOWER_ULIMITS,
+    limited: true,
   },
   {
     why: 'this machine gives containers no limits on memory, CPUs and processes',
     global: [],
     run: LOWER_ULIMITS,
+    limited: false,
   },
   {
     why: 'runc and cgroupfs are used, without limits on memory, CPUs and processes',
     global: OTHER_RUNTIME,
     run: LOWER_ULIMITS,
+    limited: false,
   },
 ];
 
@@ -97,14 +112,19 @@ export async function removeContainer(
 }
 
 /** No mount of the host, no network, no capability, no credential: data comes in through stdin only. */
-function runArgs({ name, image, maxLifetimeSeconds }: ContainerWish, dialect: PodmanDialect): string[] {
+function runArgs(
+  { name, image, maxLifetimeSeconds, limits = LIMITS }: ContainerWish,
+  dialect: PodmanDialect,
+): string[] {
+  const { memory, processes, tmp } = limits;
   return [
     ...dialect.global,
     ...['run', '--detach', '--rm', `--name=${name}`, '--pull=never', `--timeout=${maxLifetimeSeconds}`],
     ...['--network=none', '--user=65532', '--workdir=/tmp', '--http-proxy=false'],
     ...['--cap-drop=all', '--security-opt=no-new-privileges'],
-    ...['--read-only', '--tmpfs=/tmp:rw,nosuid,nodev,exec,size=1g,mode=1777'],
+    ...['--read-only', `--tmpfs=/tmp:rw,nosuid,nodev,exec,size=${tmp},mode=1777`],
     ...['--label=app.kubernetes.io/managed-by=hummingbird', '--entrypoint='],
+    ...(dialect.limited ? [`--memory=${memory}`, '--cpus=2', `--pids-limit=${processes}`] : []),
     ...dialect.run,
     image,
     ...FIRST_PROCESS,
