@@ -103,6 +103,28 @@ async function serve(script: string): Promise<void> {
   if (child.stdout !== null) await once(child.stdout, 'data');
 }
 
+/** What a network of two families gives a pod: an IPv6 address and a route, here to one address of the node only. */
+async function routeIPv6(pod: string, destination: string): Promise<void> {
+  const here = (line: string) => inMachine(machine, line.split(' '));
+  const names = (await here('ls /run/netns')).split('\n').filter((name) => name !== '');
+  const shown = await Promise.all(
+    names.map((name) => here(`ip -n ${name} -4 addr show dev eth0`).catch(() => '')),
+  );
+  const netns = names[shown.findIndex((text) => text.includes(` ${pod}/`))];
+  const gateway = /inet6 (fe80\S+)\//.exec(await here('ip -6 addr show dev pods0'))?.[1];
+  const own = 'fd00:213::2';
+  await here(`ip -n ${netns} -6 addr add ${own}/128 dev eth0 nodad`);
+  await here(`ip -n ${netns} -6 route add ${destination} via ${gateway} dev eth0`);
+  await here(`ip -6 route add ${own} dev pods0`);
+  const rules = [`-i pods0 -p ipv6-icmp -j ACCEPT`, `-i pods0 -d ${destination} -j ACCEPT`];
+  for (const rule of rules) await here(`ip6tables -I INPUT ${rule}`);
+  onTestFinished(async () => {
+    for (const rule of rules) await here(`ip6tables -D INPUT ${rule}`);
+    await here(`ip -n ${netns} -6 route del ${destination} dev eth0`);
+    await here(`ip -n ${netns} -6 addr del ${own}/128 dev eth0`);
+  });
+}
+
 const TCP = (address: string, port: number) =>
   `require('node:net').createServer((socket) => socket.end()).listen(${port}, '${address}', () => console.log('up'))`;
 const DNS = (address: string) =>
@@ -110,7 +132,7 @@ const DNS = (address: string) =>
    socket.on('message', (question, from) => socket.send(question, from.port, from.address));
    socket.bind(53, '${address}', () => console.log('up'))`;
 
-describe('one hole alone is found, and nothing else', () => {
+describe('one hole alone is found, and nothing else', { timeout: 300_000 }, () => {
   const found = async (name: string, subject: string, where: RegExp, detail: RegExp) => {
     // What an earlier test has opened may take a moment to be shut again.
     const findings = await until(
@@ -145,6 +167,11 @@ describe('one hole alone is found, and nothing else', () => {
     await serve(TCP('169.254.169.254', 80));
     await allow('metadata', egressTo('169.254.169.254/32', 80));
     await found('inside', 'Metadata', /^169\.254\.169\.254:80/, /^connected$/);
+  });
+  it('a metadata service by its IPv6 address', async () => {
+    await serve(TCP('fd00:ec2::254', 80));
+    await routeIPv6(addresses.get('inside') ?? '', 'fd00:ec2::254');
+    await found('inside', 'Metadata', /^\[fd00:ec2::254\]:80/, /^connected$/);
   });
   it('another pod, where nothing listens', async () => {
     await allow('out', egressTo(`${addresses.get('other')}/32`, 8080));
