@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests of the stand-ins themselves, and of what only needs them. */
-const WITHOUT_CLUSTER = ['test/fakes/**/*.test.ts', 'test/gitlab/**/*.test.ts'];
+const WITHOUT_CLUSTER = ['test/{builders,fakes,gitlab}/**/*.test.ts'];
 
 /** Tests that need Podman and root, and no cluster. */
 const WITH_PODMAN = ['test/sandbox/podman*.test.ts', 'test/cli/**/*.test.ts'];

@@ -155,12 +155,15 @@ function explained(
   if (cause instanceof RefusedAddressError) {
     return error(cause.message, { code: 'RefusedAddress', retryable: false, cause });
   }
-  const refusedBy = cause instanceof Error ? PROXY_ANSWER.exec(cause.message)?.[1] : undefined;
-  if (refusedBy !== undefined) {
-    const hint = refusedBy === '407' ? 'put user and password into' : 'correct its rules, or';
-    return error(`the proxy answered ${refusedBy}; ${hint} HTTPS_PROXY or NO_PROXY`, {
+  const proxyStatus = cause instanceof Error ? PROXY_ANSWER.exec(cause.message)?.[1] : undefined;
+  if (proxyStatus !== undefined) {
+    const hint =
+      proxyStatus === '407'
+        ? 'put its user and password into HTTPS_PROXY'
+        : 'correct its rules, HTTPS_PROXY or NO_PROXY';
+    return error(`the proxy answered ${proxyStatus}; ${hint}`, {
       code: 'Connection',
-      retryable: Number(refusedBy) >= 500,
+      retryable: Number(proxyStatus) >= 500,
       cause,
     });
   }
@@ -179,12 +182,22 @@ function explained(
 /** How undici words a proxy's refusal of a tunnel, and of a plain request without a password. */
 const PROXY_ANSWER = /^Proxy (?:response|Authentication Required) \((\d{3})\)/;
 
+/** Nobody that this process knows has signed the server's certificate. */
+const UNKNOWN_AUTHORITY = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
 /** A compressed body that is cut short or damaged. */
 function isZlibError(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_');
 }
 
 function describe(error: Error): string {
+  if ('code' in error && UNKNOWN_AUTHORITY.has(String(error.code)))
+    return `${error.message}; for a certificate of your own authority name its file in NODE_EXTRA_CA_CERTS`;
   // A connect that failed for every address of a name is an AggregateError with an empty message.
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join('; ');

@@ -47,18 +47,20 @@ export async function* pages(options: {
 
 function nextPage(current: string, headers: Readonly<Record<string, string>>): string | undefined {
   const link = nextLink(headers['link']);
+  const next = link !== undefined && URL.canParse(link, current) ? new URL(link, current) : undefined;
   // The token travels with the request, so a link to another origin (a GitLab that does not know its own
   // external address) is not followed.
-  if (link !== undefined && new URL(link, current).origin === new URL(current).origin) return link;
+  if (link !== undefined && next?.origin === new URL(current).origin)
+    return URL.canParse(link) ? link : next.href;
   const page = headers['x-next-page']?.trim();
   if (page !== undefined && /^\d+$/.test(page)) return withQuery(current, { page });
-  if (link !== undefined) {
-    throw pageError(
-      current,
-      `its next page is at another origin (${new URL(link).origin}); correct the GitLab URL`,
-    );
-  }
-  return undefined;
+  if (link === undefined) return undefined;
+  throw pageError(
+    current,
+    next === undefined
+      ? 'its link to the next page is no URL'
+      : `its next page is at another origin (${next.origin}); correct the GitLab URL`,
+  );
 }
 
 function nextLink(header: string | undefined): string | undefined {

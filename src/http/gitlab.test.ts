@@ -49,15 +49,16 @@ test('BR-02: a page that carries a Link only leads on, by its URL unchanged', as
   expect(seen).toEqual(['/api/v4/projects/1/things?per_page=100', next]);
 });
 
-test('a page number leads on where there is no Link', async () => {
+test('BR-01: a page number leads on where there is no Link, without any totals, in as few requests as pages', async () => {
   pagesOf = (path) => {
     const page = Number(new URL(path, url).searchParams.get('page') ?? 1);
     return { headers: { 'x-next-page': page < 3 ? String(page + 1) : '' }, body: rows(page < 3 ? 100 : 7) };
   };
   expect(await count()).toBe(207);
+  expect(seen).toHaveLength(3);
 });
 
-test('a Link to another origin is not followed: the page number is, or the mistake is named', async () => {
+test('BR-02: a Link to another origin is not followed: the page number is, or the mistake is named', async () => {
   pagesOf = (path) =>
     path.includes('page=2')
       ? { headers: {}, body: rows(1) }
@@ -70,6 +71,30 @@ test('a Link to another origin is not followed: the page number is, or the mista
   await expect(count()).rejects.toThrow(
     'its next page is at another origin (https://other.example); correct the GitLab URL',
   );
+});
+
+test.each([
+  ['another host', 'https://other.example/next', 'https://other.example'],
+  ['another host without a scheme', '//other.example/next', 'http://other.example'],
+  ['another scheme', 'ftp://127.0.0.1/next', 'ftp://127.0.0.1'],
+  ['another port', 'http://127.0.0.1:1/next', 'http://127.0.0.1:1'],
+  ['the host as a user', 'http://127.0.0.1@other.example/next', 'http://other.example'],
+])('BR-02: a Link to %s ends the list with its name', async (_what, link, origin) => {
+  pagesOf = () => ({ headers: { link: `<${link}>; rel="next"` }, body: rows(100) });
+  await expect(count()).rejects.toThrow(
+    `its next page is at another origin (${origin}); correct the GitLab URL`,
+  );
+  expect(seen).toHaveLength(1);
+});
+
+test('a Link without a host leads on, one that is no URL is named', async () => {
+  pagesOf = (path) =>
+    path.startsWith('/more')
+      ? { headers: {}, body: rows(2) }
+      : { headers: { link: '</more?cursor=a>; rel="next"' }, body: rows(1) };
+  expect(await count()).toBe(3);
+  pagesOf = () => ({ headers: { link: '<http://[>; rel="next"' }, body: rows(1) });
+  await expect(count()).rejects.toThrow('its link to the next page is no URL');
 });
 
 test('a list that leads back to itself ends with an error', async () => {

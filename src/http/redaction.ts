@@ -1,6 +1,10 @@
+import { formsOf, knownValues, LEAST_LENGTH } from './known-values.ts';
 import { redactFormats } from './secret-formats.ts';
 
-/** Removes secrets from text that leaves the process: known values, credential headers, and what looks like a key. */
+/**
+ * Removes secrets from text that leaves the process: known values in every form of `formsOf`, credential headers, and
+ * what looks like a key.
+ */
 export interface Redactor {
   redact(text: string): string;
   /** Values seen from now on are removed too; short ones (under 6 characters) are ignored, they match prose. */
@@ -9,7 +13,6 @@ export interface Redactor {
   forget(secret: string): void;
 }
 
-const MIN_SECRET_LENGTH = 6;
 const SHOWN = '[redacted]';
 
 /** Header lines and URL parameters that carry credentials, whatever their value. */
@@ -19,28 +22,24 @@ const CREDENTIAL_PARAMETERS =
   /([?&](?:private_token|access_token|job_token|token|key|api_key|signature|sig|x-amz-signature|x-amz-security-token|x-amz-credential)=)[^&#\s"']+/gi;
 
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
-  const values = new Set<string>();
-  /** Longest first, so that a secret that contains another leaves no remainder. */
-  let ordered: readonly string[] = [];
-  const order = () => {
-    ordered = [...values].sort((a, b) => b.length - a.length);
-  };
+  const forms = new Map<string, readonly string[]>();
+  let known = knownValues([]);
+  let stale = false;
   const add = (secret: string) => {
-    if (secret.length < MIN_SECRET_LENGTH) return;
-    for (const form of formsOf(secret)) values.add(form);
-    order();
+    if (secret.length < LEAST_LENGTH || forms.has(secret)) return;
+    forms.set(secret, formsOf(secret));
+    stale = true;
   };
   for (const secret of secrets) add(secret);
   return {
     add,
     forget(secret) {
-      for (const form of formsOf(secret)) values.delete(form);
-      order();
+      stale = forms.delete(secret) || stale;
     },
     redact(text) {
-      let clean = text;
-      for (const value of ordered) clean = clean.replaceAll(value, SHOWN);
-      return redactFormats(clean)
+      if (stale) known = knownValues([...forms.values()].flat());
+      stale = false;
+      return redactFormats(known.replaced(text, SHOWN))
         .replace(
           CREDENTIAL_HEADERS,
           (_all, name: string, separator: string, scheme?: string) =>
@@ -49,15 +48,6 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
         .replace(CREDENTIAL_PARAMETERS, `$1${SHOWN}`);
     },
   };
-}
-
-function formsOf(secret: string): readonly string[] {
-  return [
-    secret,
-    encodeURIComponent(secret),
-    Buffer.from(secret).toString('base64'),
-    JSON.stringify(secret).slice(1, -1),
-  ];
 }
 
 /** A URL fit for a message: no user info, no values of credential parameters. */
