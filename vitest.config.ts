@@ -17,6 +17,9 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'hack/**/*.test.ts', 'bench/**/*.test.ts', ...WITHOUT_CLUSTER],
+          // Milliseconds where nothing else runs; two cores that others use as well are another matter.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
