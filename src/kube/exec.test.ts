@@ -176,10 +176,11 @@ describe('backpressure', () => {
   });
 
   it('asks the source for no more than the network takes', async () => {
+    const looked = Promise.withResolvers<void>();
     const server = await serve({
       script: async (session) => {
         session.socket.pause();
-        await sleep(500);
+        await looked.promise;
         session.socket.resume();
         await session.stdin();
         await session.exit(0);
@@ -193,8 +194,12 @@ describe('backpressure', () => {
       }
     }
     const running = run(server, { stdin: source() });
-    await sleep(400);
-    const askedWhilePaused = asked;
+    let askedWhilePaused = -1;
+    while (asked === 0 || asked !== askedWhilePaused) {
+      askedWhilePaused = asked;
+      await sleep(200);
+    }
+    looked.resolve();
     expect(await running).toEqual({ exitCode: 0 });
     expect(askedWhilePaused).toBeLessThan(16 * 1024 * 1024);
     expect(asked).toBe(64 * 1024 * 1024);
