@@ -2,19 +2,40 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apply } from '../../hack/operator/install.ts';
 import { pool, run, workflow } from '../../hack/operator/objects.ts';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
+import { ENCODINGS, filesBelow, leaks } from '../builders/canaries.ts';
 import { sharedCluster } from '../cluster/shared.ts';
 import { aWorld, PROJECT, type World } from './world.ts';
 
 const condition = (agentRun: AgentRun, type = 'Succeeded') =>
   agentRun.status?.conditions?.find((one) => one.type === type);
 
+/** Looks where a secret would lie in a sandbox: environment, mounts, files, the first process. */
+const LOOK_AROUND =
+  'env; tr "\\0" "\\n" </proc/1/environ; tr "\\0" " " </proc/1/cmdline; cat /proc/mounts; find /tmp /run /var/run /home /root -type f -size -64k -exec head -c 4096 {} + 2>/dev/null';
+
+/** Ways to write a secret that are removed from what a tool has read; the others are looked for all the same. */
+const REMOVED = ['plain', 'base64', 'base64 in the middle of more', 'base64url', 'hex', 'HEX', 'URL-encoded'];
+
 /** Bad input ends in a terminal phase with its own reason; an ordinary run beside it is not disturbed. */
 describe('an AgentRun that cannot work', () => {
   let world: World;
+  /** A job whose log shows every secret of the operator. */
+  let leakyJob = 0;
   beforeAll(async () => {
     world = await aWorld(await sharedCluster(), {
       replicas: 1,
-      scripts: { 'test-script': () => ({ text: 'All is well.' }) },
+      scripts: {
+        'test-script': ({ messages }) => {
+          const results = messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
+          if (results.length > 0) return { text: `All is well: ${results.join(' ')}`.slice(0, 20_000) };
+          return {
+            toolCalls: [
+              { name: 'gitlab_get_job_log', args: { project: PROJECT, job_id: leakyJob } },
+              { name: 'sandbox_exec', args: { command: LOOK_AROUND } },
+            ],
+          };
+        },
+      },
     });
     await world.operator.waitReady();
     const { namespaces } = world;
@@ -144,22 +165,34 @@ describe('an AgentRun that cannot work', () => {
     expect(await world.podsOf(ended)).toEqual([]);
   });
 
-  it('leaves other runs alone, and no secret anywhere', async () => {
+  it('leaves other runs alone, and no secret of any tier anywhere, in no encoding', async () => {
+    const secrets = { ...world.tokens, marker: 'ab'.repeat(32) };
+    const [pipeline] = world.project.pipelines;
+    if (pipeline === undefined) throw new Error('the scene has a pipeline');
+    const shown = Object.values(secrets).flatMap((secret) =>
+      REMOVED.map((name) => `+ echo ${ENCODINGS[name]?.(secret)}\n`),
+    );
+    leakyJob = world.gitlab.state.job(pipeline, { name: 'prints-secrets', trace: shown.join('') }).id;
+    // What the test itself has put there is found: the search works.
+    expect(leaks({ log: shown.join('') }, secrets)).toHaveLength(Object.keys(secrets).length);
+
     const ended = await endOf('ordinary', {});
-    expect(ended.status?.phase).toBe('Succeeded');
-    const objects = await world.kubectl([
-      'get',
-      'agentruns,agentworkflows,agentsessions,events',
-      '-n',
-      world.namespaces.agents,
-      '-o',
-      'json',
-    ]);
-    for (const secret of Object.values(world.tokens)) {
-      expect(objects).not.toContain(secret);
-      expect(world.operator.log()).not.toContain(secret);
-      expect(world.notes().join('\n')).not.toContain(secret);
-    }
+    expect(ended.status).toMatchObject({ phase: 'Succeeded', toolCalls: 2 });
+    const { agents, sandboxes } = world.namespaces;
+    const objects = async (kinds: string, namespace: string) =>
+      world.kubectl(['get', kinds, '-n', namespace, '-o', 'json']);
+    const sinks = {
+      'model requests': JSON.stringify(world.openai.requests),
+      notes: world.notes().join('\n'),
+      log: world.operator.log(),
+      resources: await objects('agentruns,agentworkflows,agentsessions,events,leases,configmaps', agents),
+      sandboxes: await objects('pods,events,sandboxpools,configmaps,secrets', sandboxes),
+      ...(await filesBelow(world.storeDir)),
+    };
+    expect(Object.keys(sinks).some((name) => name.startsWith('sessions/'))).toBe(true);
+    expect(sinks['model requests']).toContain('PATH=');
+    expect(sinks['model requests']).toContain('[redacted]');
+    expect(leaks(sinks, secrets)).toEqual([]);
     expect(world.gitlab.violations).toEqual([]);
     expect(world.openai.refusals).toEqual([]);
   });
