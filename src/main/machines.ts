@@ -1,6 +1,6 @@
 import type { OperatorParts } from '../cli/operator.ts';
 import { type Probeable, probeableMachine } from '../controllers/pool/egress/probeable.ts';
-import type { OperatorPods } from '../controllers/pool/machines/manifests.ts';
+import { machineForRun, type OperatorPods } from '../controllers/pool/machines/manifests.ts';
 import { labelValue } from '../crds/labels.ts';
 import { LABELS } from '../crds/meta.ts';
 import { SANDBOX_POOLS, type SandboxPool, type SandboxPoolSpec } from '../crds/sandbox-pool.ts';
@@ -10,6 +10,7 @@ import type { Informer } from '../kube/informer.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../kube/kubevirt/kinds.ts';
 import { errorFields, type Logger } from '../kube/log.ts';
 import type { KubeClient } from '../kube/port.ts';
+import type { ClaimMetrics } from '../sandbox/pool/metrics.ts';
 import { type MachinePool, machinePool } from '../sandbox/pool/vmi-pool.ts';
 import type { SandboxRequest } from '../sandbox/port.ts';
 
@@ -22,6 +23,7 @@ export interface MachinesParts {
   readonly tempDir: string;
   /** Told of every line of a private key. */
   readonly onSecret: (value: string) => void;
+  readonly metrics: ClaimMetrics;
   readonly log: Logger;
 }
 
@@ -48,7 +50,10 @@ const LOOK_EVERY_MS = 2_000;
  */
 export function joinMachines(parts: MachinesParts): Machines {
   const { kube, pools, namespace, env, tempDir, onSecret, log } = parts;
-  const pool = machinePool({ kube, logger: log, env, tempDir, onSecret });
+  const pool = machinePool({
+    ...{ kube, logger: log, env, tempDir, onSecret, metrics: parts.metrics },
+    machineOf: machineForRun,
+  });
   let known: readonly VirtualMachineInstance[] = [];
 
   async function look(signal: AbortSignal): Promise<void> {

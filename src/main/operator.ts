@@ -38,6 +38,7 @@ import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
 /** A run asks for the same Secrets at its admission, for its note and for its loop, all within a second. */
+import { proxiesOf } from './proxies.ts';
 const RUN_SECRETS_MS = 2_000;
 
 /** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
@@ -79,7 +80,7 @@ export async function joinOperator(
     logger: log,
   });
 
-  const http = createHttpClient({ redactor });
+  const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
   const references = joinReferences(kube, (value) => redactor.add(value));
   const runReferences = joinReferences(kube, (value) => redactor.add(value), { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);
@@ -99,7 +100,6 @@ export async function joinOperator(
     ...{ kube, pools, namespace: sandboxNamespace, env, tempDir: tmpdir(), log },
     onSecret: (value) => redactor.add(value),
   });
-  const claims = claimMetrics(registry);
   const podSandboxes = podPool({
     kube,
     metrics: claims,
@@ -107,8 +107,10 @@ export async function joinOperator(
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
     openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
       podSandbox({
+  const claims = claimMetrics(registry);
         connection: exec,
         client: kube,
+    metrics: claims,
         ref: { kind: 'PodPool', name, namespace: podNamespace },
         namespace: podNamespace,
         pod: name,

@@ -30,7 +30,11 @@ export function ownMachines(options: RunSandboxOptions): RunSandboxes {
           workflow: run.spec.workflowRef.name,
           reapBy: new Date(systemClock.now().getTime() + 1000 * lifetimeSeconds(options)),
         },
-        { kube: cluster.kube, env, tempDir: tmpdir(), logger: loggerOf(options) },
+        {
+          ...{ kube: cluster.kube, apiServer: cluster.apiServer, env, tempDir: tmpdir() },
+          prove: config.settings.sandbox.egress_probe,
+          logger: loggerOf(options),
+        },
         signal,
       );
     },

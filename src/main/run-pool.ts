@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { machineForRun } from '../controllers/pool/machines/manifests.ts';
 import { podForRun } from '../controllers/pool/manifests.ts';
 import { labelValue } from '../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../crds/meta.ts';
@@ -90,6 +91,7 @@ function machinesOf(options: RunSandboxOptions, { kube }: RunCluster): MachinePo
   const file = config.settings.sandbox.vm_ssh_private_key;
   return machinePool({
     ...{ kube, env, tempDir: tmpdir(), logger: loggerOf(options) },
+    machineOf: machineForRun,
     onSecret: (value) => redactor.add(value),
     ...(file === undefined ? {} : { privateKey: () => readFile(file, 'utf8') }),
   });

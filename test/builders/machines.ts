@@ -54,7 +54,10 @@ export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<
           workflow: 'analyze',
           reapBy: new Date(Date.now() + 600_000),
         },
-        { kube: access.kube, logger: silentLogger, tempDir, env: process.env, ...options },
+        {
+          ...{ kube: access.kube, logger: silentLogger, tempDir, env: process.env, prove: false },
+          ...options,
+        },
         signal,
       ),
     async leftFiles() {

@@ -3,6 +3,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ResourceKind } from '../../src/crds/meta.ts';
 import { NETWORK_POLICY, SECRET } from '../../src/kube/kinds.ts';
 import { VIRTUAL_MACHINE_INSTANCE } from '../../src/kube/kubevirt/kinds.ts';
 import { type ExecResult, SandboxLostError, SandboxUnavailableError } from '../../src/sandbox/port.ts';
@@ -47,9 +48,8 @@ const SLEEPERS = 'pgrep -x sleep | wc -l';
 const text = (result: ExecResult) => Buffer.from(result.stdout).toString();
 const refOf = (name: string) => ({ namespace: world.namespaces.sandboxes, name });
 const leftOf = async (name: string) => {
-  const found = await Promise.all(
-    [VIRTUAL_MACHINE_INSTANCE, SECRET, NETWORK_POLICY].map((kind) => world.kube.get(kind, refOf(name))),
-  );
+  const kinds: readonly ResourceKind[] = [VIRTUAL_MACHINE_INSTANCE, SECRET, NETWORK_POLICY];
+  const found = await Promise.all(kinds.map((kind) => world.kube.get(kind, refOf(name))));
   return found.flatMap((object) => (object === undefined ? [] : [object.kind]));
 };
 const failure = (work: Promise<unknown>) =>

@@ -2,7 +2,7 @@ import { AGENT_RUNS } from '../../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../../crds/agent-session.ts';
 import { labelSelector, labelValue } from '../../crds/labels.ts';
 import { lingeringSession, lingers, reapTime } from '../../crds/lingering.ts';
-import { ANNOTATIONS, type KubeObject, LABELS, type ResourceKind } from '../../crds/meta.ts';
+import { ANNOTATIONS, type KubeObject, LABELS, MANAGED_BY, type ResourceKind } from '../../crds/meta.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { SANDBOX_POOLS, type SandboxPool } from '../../crds/sandbox-pool.ts';
 import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
@@ -108,8 +108,10 @@ async function activeSandboxes(
   namespace: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly KubeObject[]> {
-  // The pool's label too, so that a role of somebody else's is never taken for ours.
-  const selector = `${labelSelector({ [LABELS.role]: 'active' })},${LABELS.pool}`;
+  // Another label too, so that a role of somebody else's is never taken for ours. A machine that a run at the command
+  // line has made belongs to no pool, and has no deadline of its own as such a pod has.
+  const ours = kind === POD ? LABELS.pool : labelSelector({ [LABELS.managedBy]: MANAGED_BY });
+  const selector = `${labelSelector({ [LABELS.role]: 'active' })},${ours}`;
   try {
     const { items } = await kube.list(kind, { namespace, labelSelector: selector }, signal && { signal });
     return items;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LABELS } from '../../crds/meta.ts';
+import type { SandboxPool } from '../../crds/sandbox-pool.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../kube/kubevirt/kinds.ts';
 import { isMachineUsable, machineProblem } from '../../kube/kubevirt/state.ts';
@@ -22,6 +23,8 @@ export interface MachinePoolOptions extends PoolTerms, Pick<ConnectionOptions, '
   readonly logger: Logger;
   /** Machines of a namespace as a cache last saw them; undefined while there is none. */
   readonly cached?: (namespace: string) => readonly VirtualMachineInstance[] | undefined;
+  /** A machine of the pool, without name and owner, for `claim.createOnEmpty`. Left out: runs wait. */
+  readonly machineOf?: (pool: SandboxPool) => VirtualMachineInstance | undefined;
   /** Text of the private key; left out: from the Secret that the machine names. */
   readonly privateKey?: () => Promise<string>;
   /** Told of every private key that was read, so that no log repeats it. */
@@ -39,7 +42,7 @@ export interface MachinePool extends SandboxProvider {
 
 /** Sandboxes from the warm machines of a SandboxPool. Whoever opens a machine in this process shares one connection. */
 export function machinePool(options: MachinePoolOptions): MachinePool {
-  const { kube, logger, cached, clock = systemClock, ...terms } = options;
+  const { kube, logger, cached, machineOf, clock = systemClock, ...terms } = options;
   const connections = new Map<string, OpenMachine>();
 
   function connectionTo(machine: VirtualMachineInstance): MachineConnection {
@@ -88,6 +91,7 @@ export function machinePool(options: MachinePoolOptions): MachinePool {
     ...{ ...terms, kube, clock, what: MACHINES },
     open: (request) => opened(request.object, request),
     ...(cached === undefined ? {} : { cached }),
+    ...(machineOf === undefined ? {} : { template: machineOf }),
   });
   const ofRun =
     (runUid: string) =>

@@ -1,11 +1,12 @@
 import { generateKeyPairSync, randomInt, randomUUID } from 'node:crypto';
-import { systemClock } from '../../kube/clock.ts';
+import { type Clock, systemClock } from '../../kube/clock.ts';
 import { isKubeError, KubeError } from '../../kube/errors.ts';
 import { NETWORK_POLICY, SECRET } from '../../kube/kinds.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../kube/kubevirt/kinds.ts';
 import { type SshKeyPair, sshKeyPair } from '../../kube/kubevirt/ssh-key.ts';
 import { errorFields } from '../../kube/log.ts';
 import type { KubeClient } from '../../kube/port.ts';
+import { proveIsolated, targetsOn } from '../egress/proof.ts';
 import { type Sandbox, SandboxUnavailableError } from '../port.ts';
 import { type ConnectionOptions, MachineConnection } from './connection.ts';
 import { type MachineSandboxOptions, machineSandbox } from './machine.ts';
@@ -15,12 +16,16 @@ export interface OwnMachineOptions
   extends Pick<MachineSandboxOptions, 'logger' | 'clock' | 'newId' | 'machineTimeoutMs' | 'sshTimeoutMs'>,
     Pick<ConnectionOptions, 'tempDir' | 'env'> {
   readonly kube: KubeClient;
+  /** Whether the machine must be shown to reach nothing before it is handed over. */
+  readonly prove: boolean;
+  /** The API server's address, tried from inside; undefined where only its name is known. */
+  readonly apiServer?: { readonly address: string; readonly port: number } | undefined;
   /** Default: a fresh ed25519 pair. */
   readonly newKeyPair?: () => SshKeyPair;
 }
 
 /**
- * Makes a machine with a key pair of its own and waits until a command runs in it. Its NetworkPolicy and the Secret
+ * Makes a machine with a key pair of its own and waits until a command runs in it, and reaches nothing. Its NetworkPolicy and the Secret
  * with its public key go with it; the private key is in this process only. Rejects with `SandboxUnavailableError`,
  * `SandboxLostError` or the signal's reason; then nothing is left behind.
  */
@@ -47,11 +52,22 @@ export async function openOwnMachine(
   });
   try {
     await sandbox.start(signal);
+    if (options.prove) await prove(sandbox, { ...options, clock }, signal);
     return sandbox;
   } catch (error) {
     await sandbox.cleanup();
     throw error;
   }
+}
+
+async function prove(
+  sandbox: Sandbox,
+  { apiServer, logger, clock }: OwnMachineOptions & { readonly clock: Clock },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  logger.info({}, 'showing that the machine reaches no network');
+  const onOpen = (what: string) => logger.info({}, `not isolated yet: ${what}`);
+  await proveIsolated(sandbox, targetsOn(undefined, apiServer), { clock, onOpen }, signal);
 }
 
 const freshKeyPair = (): SshKeyPair =>

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { PROBE_DISABLED } from '../../../crds/egress.ts';
+import { PROBE_AWAITED, PROBE_DISABLED } from '../../../crds/egress.ts';
 import { labelValue, standbyLabels } from '../../../crds/labels.ts';
 import { ANNOTATIONS, LABELS } from '../../../crds/meta.ts';
 import type { SandboxPool, SandboxPoolSpec } from '../../../crds/sandbox-pool.ts';
 import type { NetworkPolicy, Secret } from '../../../kube/kinds.ts';
-import type { VirtualMachineInstanceReplicaSet } from '../../../kube/kubevirt/kinds.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceReplicaSet,
+} from '../../../kube/kubevirt/kinds.ts';
 import { KEYS_FILE, machineSpec, SSH_PORT } from '../../../kube/kubevirt/machine.ts';
 import { COMMON_LABELS, metadataFor, ownedName } from '../manifests.ts';
 
@@ -64,6 +67,25 @@ export function machineSetFor(
         spec,
       },
     },
+  };
+}
+
+/**
+ * A machine as the pool's others are, that belongs to a run from its beginning and waits for its own proof. Undefined
+ * for a pool of another backend.
+ */
+export function machineForRun(pool: SandboxPool): VirtualMachineInstance | undefined {
+  const settings = pool.spec.virtualMachineInstance;
+  if (settings === undefined) return undefined;
+  const { metadata, spec } = machineSetFor(pool, settings, { publicKey: '', replicas: 0 }).spec.template;
+  // It never stands by, so nobody asks whether it is outdated.
+  const { [ANNOTATIONS.template]: _digest, ...annotations } = metadata?.annotations ?? {};
+  const proof = pool.spec.egressProbe.enabled ? { [ANNOTATIONS.egressProbe]: PROBE_AWAITED } : {};
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { ...metadata, annotations: { ...annotations, ...proof } },
+    spec,
   };
 }
 
