@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { apply } from '../../hack/operator/install.ts';
 import { AgentRunSpec } from '../../src/crds/agent-run.ts';
 import { sharedCluster } from '../cluster/shared.ts';
+import type { FakeMergeRequest } from '../fakes/gitlab/state.ts';
 import { pipelineHook } from '../fakes/gitlab/webhooks.ts';
 import { publishToTopic } from '../fakes/sns-publish.ts';
 import { aWorld, PROJECT, type World } from './world.ts';
@@ -271,6 +272,7 @@ describe('first light', () => {
     await world.startRun('survives');
     await world.waitRun('survives', 'the loop', ({ status }) => status?.phase === 'Running');
     await world.operator.stop('SIGKILL');
+    const meanwhile = await failedPipeline();
     await world.restart();
     const run = await world.waitEnd('survives');
     expect(run.status?.phase).toBe('Succeeded');
@@ -278,5 +280,24 @@ describe('first light', () => {
     // Two calls make the analysis; a kill repeats one at the most.
     expect(world.openai.requests.length - asked).toBeLessThanOrEqual(3);
     expect(run.status?.holder?.epoch).toBe(2);
+    // What came while nobody routed is routed by the next leader.
+    const jsonpath = `{.items[?(@.spec.mergeRequest.iid==${meanwhile.iid})].metadata.name}`;
+    const { agents } = world.namespaces;
+    await expect
+      .poll(() => world.kubectl(['get', 'agentruns', '-n', agents, '-o', `jsonpath=${jsonpath}`]), {
+        timeout: 90_000,
+      })
+      .toMatch(/^analyze-failures-\w+$/);
   });
+
+  /** On a merge request of its own, told to the topic. */
+  async function failedPipeline(): Promise<FakeMergeRequest> {
+    const { state, url } = world.gitlab;
+    const { author } = world.mergeRequest;
+    const mergeRequest = state.mergeRequest(world.project, { author, title: 'Empty the cache' });
+    const pipeline = state.pipeline(world.project, { user: author, mergeRequest });
+    const webhook = JSON.stringify(pipelineHook(url, pipeline));
+    await publishToTopic(aws.address, topicArn, webhook, { source: 'gitlab', event_type: 'pipeline' });
+    return mergeRequest;
+  }
 });
