@@ -34,11 +34,11 @@ import { joinEgress } from './egress.ts';
 import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinMachines } from './machines.ts';
+import { proxiesOf } from './proxies.ts';
 import { joinReferences, openModel } from './references.ts';
 import { openStore } from './store.ts';
 
 /** A run asks for the same Secrets at its admission, for its note and for its loop, all within a second. */
-import { proxiesOf } from './proxies.ts';
 const RUN_SECRETS_MS = 2_000;
 
 /** Joins the adapters to the controllers, as the settings say. Takes the replica's Lease; throws when it cannot. */
@@ -96,8 +96,10 @@ export async function joinOperator(
 
   const exec = execConnection(connection);
   const pools = operator.informer(SANDBOX_POOLS, { namespace: sandboxNamespace });
+  const claims = claimMetrics(registry);
   const machines = joinMachines({
     ...{ kube, pools, namespace: sandboxNamespace, env, tempDir: tmpdir(), log },
+    metrics: claims,
     onSecret: (value) => redactor.add(value),
   });
   const podSandboxes = podPool({
@@ -107,10 +109,8 @@ export async function joinOperator(
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
     openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
       podSandbox({
-  const claims = claimMetrics(registry);
         connection: exec,
         client: kube,
-    metrics: claims,
         ref: { kind: 'PodPool', name, namespace: podNamespace },
         namespace: podNamespace,
         pod: name,
