@@ -172,6 +172,8 @@ export const FULL = {
       acceptedGeneration: 1,
       projects: [{ path: 'group/app', botUserId: 4711, ready: false, message: 'm' }],
       activeRuns: 1,
+      trigger: 'Pipeline,MergeRequest',
+      projectsReady: '0/1',
     },
   },
   sandboxpool: {
@@ -203,6 +205,16 @@ export const FULL = {
       ready: 2,
       claimed: 1,
       lingering: 0,
+      setback: {
+        ...{
+          failures: 2,
+          held: 1,
+          pod: 'analysis-x',
+          reason: 'Evicted',
+          message: 'the node was low on memory',
+        },
+        ...{ time: '2026-01-01T00:00:00Z', retryAt: '2026-01-01T00:00:10Z' },
+      },
       selector: 'hummingbird.dev/pool=analysis',
     },
   },
