@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -60,6 +60,16 @@ async function textOf(key: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
+async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts);
+}
+
+async function* bytesOnce(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 test('a session is saved under its three keys and read back as it was', async () => {
   await sandbox.exec('mkdir -p /tmp/data/_out && echo log > /tmp/data/_out/1.txt');
   const archive = (to: ObjectStore, key: string) => archiveSandbox(sandbox, to, key);
@@ -86,6 +96,44 @@ test('the archive carries files from one sandbox to another, and leaves nothing 
   await restoreSandbox(other, object!.body);
   expect(Buffer.from((await sum(other)).stdout).toString()).toBe(before);
   await other.cleanup();
+});
+
+test('invariant 5: an archive is handed from sandbox to store to sandbox byte for byte, whatever it holds', async () => {
+  // Names that climb, links to the outside, and what is no archive at all: nobody here looks into any of them.
+  const hostile = await startLocalSandbox();
+  await hostile.exec(
+    'mkdir -p /tmp/data && cd /tmp/data && ln -s /etc out && echo x > a && tar -P -czf evil.tar.gz --transform "s,^,../../../," a out && mv evil.tar.gz .session.tar.gz',
+  );
+  const evil = await bytesOf(hostile.readFile('/tmp/data/.session.tar.gz'));
+  await hostile.cleanup();
+  for (const bytes of [evil, Buffer.from('no archive'), Buffer.alloc(70_000, 0x1f)]) {
+    const asked: string[] = [];
+    let arrived: Uint8Array = Buffer.alloc(0);
+    const done = { kind: 'Exited', exitCode: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) } as const;
+    const counts = { stdoutBytes: 0, stderrBytes: 0 };
+    const watched: LocalSandbox = {
+      ...sandbox,
+      exec: async (command) => {
+        asked.push(command);
+        return { ...done, ...counts };
+      },
+      async *readFile() {
+        yield bytes;
+      },
+      streamExec: async (command, input) => {
+        asked.push(command);
+        arrived = await bytesOf(input);
+        return { ...done, ...counts };
+      },
+    };
+    await archiveSandbox(watched, store, 'k');
+    const object = await store.get('k');
+    await restoreSandbox(watched, object?.body ?? bytesOnce(Buffer.alloc(0)));
+    expect(Buffer.compare(arrived, bytes)).toBe(0);
+    expect(asked.at(-1)).toMatch(/tar xzf -$/);
+    // The store's folder holds the one object and nothing beside it.
+    expect((await readdir(folder)).filter((name) => name !== '.store')).toEqual(['k']);
+  }
 });
 
 test('an archive that cannot be unpacked is an error that says why', async () => {

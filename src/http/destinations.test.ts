@@ -59,7 +59,7 @@ const OUTSIDE: readonly (readonly [string, string, string])[] = [
 ];
 
 describe('a URL below a folder', () => {
-  test.each(OUTSIDE)('%s is outside: %j; within: %j', (_what, bad, good) => {
+  test.each(OUTSIDE)('invariant 9: %s is outside: %j; within: %j', (_what, bad, good) => {
     expect(outside(bad, { below: [BASE] })).toBeTypeOf('string');
     expect(outside(good, { below: [BASE] })).toBeUndefined();
   });

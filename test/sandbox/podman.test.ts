@@ -49,7 +49,7 @@ describe('a container', () => {
     return Buffer.concat([stdout, stderr]).toString('utf8');
   };
 
-  it('has no network but its own loopback', async () => {
+  it('invariant 4: has no network but its own loopback', async () => {
     expect((await run("sed 1,2d /proc/net/dev | cut -d: -f1 | tr -d ' '")).trim()).toBe('lo');
     expect(await run('python3 -c "import socket; socket.create_connection((\'127.0.0.1\', 22), 2)"')).toMatch(
       /refused/,
@@ -64,7 +64,7 @@ describe('a container', () => {
     );
   });
 
-  it('has nothing of the host: no mount, no variable, a root that cannot be written', async () => {
+  it('invariant 4: has nothing of the host: no mount, no variable, a root that cannot be written', async () => {
     const { HostConfig } = JSON.parse(podman('inspect', sandbox.ref.name))[0];
     expect(HostConfig.Binds ?? []).toEqual([]);
     expect(HostConfig.NetworkMode).toBe('none');
@@ -77,7 +77,7 @@ describe('a container', () => {
   it('keeps no dead processes of killed commands', async () => {
     for (let i = 0; i < 3; i++) await sandbox.exec('sleep 66 & sleep 66 & sleep 66', { timeoutMs: 300 });
     // The first process collects them a moment later.
-    await expect.poll(() => run("ps -eo stat= | grep -c '^Z' || true"), { timeout: 5_000 }).toBe('0\n');
+    await expect.poll(() => run("ps -eo stat= | grep -c '^Z' || true"), { timeout: 60_000 }).toBe('0\n');
   });
 
   it('tells exit codes of podman from those of commands', async () => {
@@ -90,7 +90,7 @@ describe('a container', () => {
   it('ends by itself when nobody is left to remove it', async () => {
     const short = podmanSandbox({ image, env, logger: silentLogger, maxLifetimeSeconds: 2 });
     await short.start();
-    await expect.poll(() => exists(short.ref.name), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => exists(short.ref.name), { timeout: 60_000 }).toBe(false);
   });
 
   it('is not left behind when its start is aborted', async () => {

@@ -276,7 +276,7 @@ describe('what the status says', () => {
 
 describe('the pods of a pool', () => {
   const { spec } = deploymentFor(aPool(), POD_SETTINGS).spec.template;
-  it('have no token, no privilege, no way to write but /tmp, and no deadline that counts while they stand by', () => {
+  it('invariant 4: have no token, no privilege, no way to write but /tmp, and no deadline that counts while they stand by', () => {
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
