@@ -34,7 +34,7 @@ export async function kubeAccess(): Promise<KubeAccess> {
       const informer = createInformer({ transport, kind, namespace });
       informers.push(informer);
       informer.start();
-      await informer.waitForSync(AbortSignal.timeout(20_000));
+      await informer.waitForSync(AbortSignal.timeout(60_000));
       return informer;
     },
     async close() {

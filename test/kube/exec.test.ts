@@ -8,6 +8,7 @@ import { type ExecOptions, exec } from '../../src/kube/exec.ts';
 import { execConnection } from '../../src/kube/exec-connection.ts';
 import { ExecError } from '../../src/kube/exec-error.ts';
 import { openPods, type Pods } from '../sandbox/pods.ts';
+import { eventually } from './plane.ts';
 import type { SlowReaderReport } from './slow-reader.ts';
 
 const MIB = 1024 * 1024;
@@ -223,18 +224,21 @@ describe('exec that goes wrong settles', () => {
   it('when the API server is killed meanwhile', async () => {
     const second = await pods.cluster.controlPlane.startSecondApiserver();
     const connection = execConnection(connect({ kind: 'Files', paths: [second.kubeconfigPath] }));
-    const stdout = new Sink();
-    const quiet = outcome(run(['sleep', '30'], {}, connection));
-    const writing = outcome(run(shell('while :; do echo x; sleep 0.01; done'), { stdout }, connection));
-    const reading = outcome(run(['sha256sum'], { stdin: blocks(10_000 * MIB) }, connection));
-    await sleep(1_000);
+    const sinks = [new Sink(), new Sink(), new Sink()] as const;
+    const quiet = outcome(run(shell('echo x; sleep 300'), { stdout: sinks[0] }, connection));
+    const writing = outcome(
+      run(shell('while :; do echo x; sleep 0.01; done'), { stdout: sinks[1] }, connection),
+    );
+    const reading = outcome(
+      run(shell('echo x; sha256sum'), { stdout: sinks[2], stdin: blocks(100_000 * MIB) }, connection),
+    );
+    await eventually('all three run', () => sinks.every(({ bytes }) => bytes > 0));
     await second.kill();
     expect(await Promise.all([quiet, writing, reading])).toEqual([
       isFailure('Disconnected'),
       isFailure('Disconnected'),
       isFailure('Disconnected'),
     ]);
-    expect(stdout.bytes).toBeGreaterThan(0);
     expect(await outcome(run(['true'], {}, connection))).toEqual(isFailure('Unreachable'));
     await run(shell('kill -9 -1'));
   });

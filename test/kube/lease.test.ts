@@ -45,7 +45,7 @@ async function aBreakablePath() {
 }
 
 describe('leader election', () => {
-  const timing = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+  const timing = { leaseDurationMs: 6_000, renewDeadlineMs: 4_000, retryPeriodMs: 300 };
   /** When each identity led, by this machine's clock. */
   interface Reign {
     readonly identity: string;
@@ -104,7 +104,7 @@ describe('leader election', () => {
     await eventually('it leads', () => reigns.length === 1);
     aCandidate('other', reigns);
     path.cut();
-    await eventually('the other leads', () => reigns.some(({ identity }) => identity === 'other'), 20_000);
+    await eventually('the other leads', () => reigns.some(({ identity }) => identity === 'other'));
     expectNeverTwoAtOnce(reigns);
     expect(reigns[0]?.to).toBeDefined();
   });
@@ -125,7 +125,7 @@ describe('leader election', () => {
     const reigns: Reign[] = [];
     const begun = performance.now();
     aCandidate('new', reigns);
-    await eventually('it leads', () => reigns.length === 1, 15_000);
+    await eventually('it leads', () => reigns.length === 1);
     expect(performance.now() - begun).toBeGreaterThan(1_900);
     const lease = await api.client.get(LEASE, { namespace, name: 'leader' });
     expect(lease?.spec).toMatchObject({ holderIdentity: 'new', leaseTransitions: 5 });
@@ -134,7 +134,7 @@ describe('leader election', () => {
 });
 
 describe('a replica lease', () => {
-  const timing = { leaseDurationMs: 3_000, renewMs: 500, renewDeadlineMs: 2_000 };
+  const timing = { leaseDurationMs: 6_000, renewMs: 500, renewDeadlineMs: 4_000 };
 
   async function aReplica(
     replica: string,
@@ -168,7 +168,7 @@ describe('a replica lease', () => {
       told += 1;
     });
     await b.stop();
-    await eventually('b is seen dead', () => !a.isAlive('b'), 2_500);
+    await eventually('b is seen dead', () => !a.isAlive('b'), timing.leaseDurationMs - 500);
     expect(told).toBeGreaterThan(0);
     expect(b.lost.aborted).toBe(true);
   });
@@ -183,7 +183,7 @@ describe('a replica lease', () => {
       gaveUpAt = performance.now();
     });
     path.cut();
-    await eventually('it is seen dead', () => !other.isAlive('cut'), 20_000);
+    await eventually('it is seen dead', () => !other.isAlive('cut'));
     const deadAt = performance.now();
     expect(gaveUpAt).toBeGreaterThan(0);
     expect(gaveUpAt).toBeLessThan(deadAt);
@@ -202,7 +202,7 @@ describe('a replica lease', () => {
       if (!other.isAlive('cut')) told += 1;
     });
     path.cut();
-    await eventually('it is told', () => told > 0, 20_000);
+    await eventually('it is told', () => told > 0);
   });
 
   test('a new process of the same replica is a new incarnation; the old one is dead for all and knows it', async () => {

@@ -86,7 +86,7 @@ export function transportTo(kubeconfig: string): Transport {
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  withinMs = 10_000,
+  withinMs = 60_000,
 ): Promise<number> {
   const start = performance.now();
   while (!(await condition())) {

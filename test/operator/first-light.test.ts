@@ -81,7 +81,7 @@ describe('first light', () => {
 
     const names = async () =>
       (await world.kubectl(['get', 'agentruns', '-n', world.namespaces.agents, '-o', 'name'])).trim();
-    await expect.poll(names, { timeout: 30_000 }).toMatch(/^agentrun\.hummingbird\.dev\/analyze-failures-/);
+    await expect.poll(names, { timeout: 60_000 }).toMatch(/^agentrun\.hummingbird\.dev\/analyze-failures-/);
     const [name = ''] = (await names()).split('\n').map((full) => full.replace(/^.*\//, ''));
     const run = await world.waitEnd(name);
 
@@ -225,7 +225,7 @@ describe('first light', () => {
       '-p',
       '{"spec":{"cancel":true}}',
     ]);
-    const run = await world.waitEnd('cancelled', 20_000);
+    const run = await world.waitEnd('cancelled');
     expect(run.status?.phase).toBe('Cancelled');
     const added = world.notes().slice(before);
     expect(added).toHaveLength(1);
@@ -261,7 +261,7 @@ describe('first light', () => {
             '-o',
             'jsonpath={.status.ready}',
           ]),
-        { timeout: 30_000 },
+        { timeout: 60_000 },
       )
       .toBe('2');
   });

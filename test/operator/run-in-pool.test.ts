@@ -45,7 +45,7 @@ describe('beside an operator', () => {
     const { code, stdout, stderr } = await running.ended;
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toContain('in the pod');
-    await expect.poll(pods, { timeout: 30_000 }).toBe('');
+    await expect.poll(pods, { timeout: 60_000 }).toBe('');
   });
 
   it('a run’s transcript is followed from its checkpoints to the saved one', async () => {
