@@ -237,7 +237,7 @@ export const AgentWorkflowStatus = z.object({
   conditions: conditions
     .optional()
     .describe(
-      'Accepted: the spec makes sense. ResolvedRefs: what it names exists and has the right tier. Ready: both, and GitLab knows the bots.',
+      'Accepted: the spec makes sense, and new runs use it. ResolvedRefs: what it names exists and has the right tier. Ready: both, and GitLab knows the bots.',
     ),
   observedGeneration: count.optional().describe('metadata.generation that the operator has looked at.'),
   acceptedGeneration: count
@@ -259,6 +259,12 @@ export const AgentWorkflowStatus = z.object({
     .optional()
     .describe('One entry for each project of the spec.'),
   activeRuns: count.optional().describe('Runs under way.'),
+  trigger: text(64)
+    .optional()
+    .describe('Events that start a run, comma separated, or None; for kubectl get.'),
+  projectsReady: text(16)
+    .optional()
+    .describe('Projects that are ready, of all of them: 2/3; for kubectl get.'),
 });
 export type AgentWorkflowStatus = Plain<z.infer<typeof AgentWorkflowStatus>>;
 

@@ -214,19 +214,19 @@ const agentWorkflow: Definition = {
   statusDescription: 'Whether the configuration can be used. Written by the operator only.',
   rules: [nameFitsLabel],
   columns: [
-    { name: 'Model', type: 'string', jsonPath: '.spec.model.name', description: 'Model.' },
+    // One value has to hold several events, and several projects; the operator writes both.
+    { name: 'Trigger', type: 'string', jsonPath: '.status.trigger', description: 'Events that start a run.' },
+    {
+      name: 'Projects',
+      type: 'string',
+      jsonPath: '.status.projectsReady',
+      description: 'Projects that are ready, of all of them.',
+    },
     {
       name: 'Pool',
       type: 'string',
       jsonPath: '.spec.sandbox.poolRef.name',
       description: 'SandboxPool, if any.',
-    },
-    { name: 'Active', type: 'integer', jsonPath: '.status.activeRuns', description: 'Runs under way.' },
-    {
-      name: 'Suspended',
-      type: 'boolean',
-      jsonPath: '.spec.suspend',
-      description: 'Whether it starts no runs.',
     },
     {
       name: 'Ready',
@@ -234,6 +234,7 @@ const agentWorkflow: Definition = {
       jsonPath: conditionPath('Ready', 'status'),
       description: 'Whether it works.',
     },
+    { name: 'Active', type: 'integer', jsonPath: '.status.activeRuns', description: 'Runs under way.' },
     AGE,
     {
       name: 'Reason',
@@ -242,6 +243,14 @@ const agentWorkflow: Definition = {
       description: 'Why it is ready or not.',
       wide: true,
     },
+    {
+      name: 'Suspended',
+      type: 'boolean',
+      jsonPath: '.spec.suspend',
+      description: 'Whether it starts no runs.',
+      wide: true,
+    },
+    { name: 'Model', type: 'string', jsonPath: '.spec.model.name', description: 'Model.', wide: true },
     {
       name: 'Provider',
       type: 'string',

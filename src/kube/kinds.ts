@@ -141,6 +141,12 @@ export interface ReplicaSet extends KubeObject {
   readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
 }
 
+/** `data` cannot be changed once it is written. */
+export interface ControllerRevision extends KubeObject {
+  readonly data: unknown;
+  readonly revision: number;
+}
+
 export interface NetworkPolicy extends KubeObject {
   readonly spec: {
     readonly podSelector: LabelSelector;
@@ -223,6 +229,11 @@ export const CONFIG_MAP = core<ConfigMap>('ConfigMap', 'configmaps');
 export const EVENT = core<Event>('Event', 'events');
 export const DEPLOYMENT = grouped<Deployment>('apps/v1', 'Deployment', 'deployments');
 export const REPLICA_SET = grouped<ReplicaSet>('apps/v1', 'ReplicaSet', 'replicasets');
+export const CONTROLLER_REVISION = grouped<ControllerRevision>(
+  'apps/v1',
+  'ControllerRevision',
+  'controllerrevisions',
+);
 export const NETWORK_POLICY = grouped<NetworkPolicy>(
   'networking.k8s.io/v1',
   'NetworkPolicy',

@@ -17,7 +17,7 @@ import { keyOf, refOfKey } from '../kube/cache.ts';
 import { systemClock } from '../kube/clock.ts';
 import { type Controller, createController, from } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
-import type { Deployment, NetworkPolicy, Pod } from '../kube/kinds.ts';
+import type { ControllerRevision, Deployment, NetworkPolicy, Pod } from '../kube/kinds.ts';
 import { runLeaderElection } from '../kube/leader.ts';
 import { errorFields } from '../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../kube/port.ts';
@@ -41,6 +41,7 @@ export interface LeaderParts {
   readonly runs: Informer<AgentRun>;
   readonly sessions: Informer<AgentSession>;
   readonly workflows: Informer<AgentWorkflow>;
+  readonly revisions: Informer<ControllerRevision>;
   readonly pools: Informer<SandboxPool>;
   readonly pods: Informer<Pod>;
   readonly deployments: Informer<Deployment>;
@@ -127,7 +128,7 @@ function sessionKeys({ metadata }: KubeObject, sessions: Informer<AgentSession>)
 }
 
 function workflowController(parts: LeaderParts): Controller {
-  const { kube, events, references, notes, runs, workflows, namespace, log } = parts;
+  const { kube, events, references, notes, runs, workflows, revisions, namespace, log } = parts;
   const reconcile = createWorkflowReconciler({
     kube,
     events,
@@ -137,6 +138,7 @@ function workflowController(parts: LeaderParts): Controller {
     activeRuns: ({ metadata }) =>
       runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))
         .length,
+    revisions: () => revisions.list(),
   });
   return createController({
     name: 'agentworkflow',

@@ -8,9 +8,13 @@ import { podForRun } from '../controllers/pool/manifests.ts';
 import { poolMetrics } from '../controllers/pool/metrics.ts';
 import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
+import { inForce } from '../controllers/workflow/accept.ts';
+import { newestKept } from '../controllers/workflow/kept.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
+import { labelSelector } from '../crds/labels.ts';
+import { LABELS, MANAGED_BY } from '../crds/meta.ts';
 import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import { createHttpClient } from '../http/client.ts';
 import { createRedactor } from '../http/redaction.ts';
@@ -19,7 +23,7 @@ import { systemClock } from '../kube/clock.ts';
 import { connect, defaultSource } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
-import { DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
+import { CONTROLLER_REVISION, DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
@@ -88,8 +92,16 @@ export async function joinOperator(
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
   const runs = operator.informer(AGENT_RUNS, { namespace });
   const workflows = operator.informer(AGENT_WORKFLOWS, { namespace });
-  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> =>
-    workflows.get(`${ref.namespace}/${ref.name}`) ?? kube.get(AGENT_WORKFLOWS, ref);
+  const revisions = operator.informer(CONTROLLER_REVISION, {
+    namespace,
+    labelSelector: labelSelector({ [LABELS.managedBy]: MANAGED_BY }),
+  });
+  const workflowInForce = (workflow: AgentWorkflow): AgentWorkflow =>
+    inForce(workflow, (one) => newestKept(one, revisions.list()));
+  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> => {
+    const workflow = workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref));
+    return workflow && workflowInForce(workflow);
+  };
   const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
@@ -159,7 +171,8 @@ export async function joinOperator(
     kube,
     events,
     namespace,
-    workflows: () => (workflows.hasSynced ? workflows.list() : undefined),
+    workflows: () =>
+      workflows.hasSynced && revisions.hasSynced ? workflows.list().map(workflowInForce) : undefined,
     runsOn: (project, iid) =>
       runs.list(({ spec }) => spec.mergeRequest.project === project && spec.mergeRequest.iid === iid),
     gitlab: {
@@ -188,6 +201,7 @@ export async function joinOperator(
     runs,
     sessions: operator.informer(AGENT_SESSIONS, { namespace }),
     workflows,
+    revisions,
     pools,
     pods,
     deployments: operator.informer(DEPLOYMENT, { namespace: sandboxNamespace }),

@@ -176,8 +176,21 @@ describe('kubectl get', () => {
       DESIRED: '3',
       IMAGE: 'registry.example.org/agent-sandbox:1',
     });
+    await patchStatus(['awf/analyze-failures', ...agents()], {
+      trigger: 'Pipeline,MergeRequest',
+      projectsReady: '1/2',
+      activeRuns: 3,
+    });
     const [awf] = table(await kubectl(['get', 'awf', ...agents()]));
-    expect(awf).toMatchObject({ MODEL: 'gemini-3.1-pro-preview', POOL: 'analysis', SUSPENDED: 'false' });
+    expect(Object.keys(awf ?? {})).toEqual(['NAME', 'TRIGGER', 'PROJECTS', 'POOL', 'READY', 'ACTIVE', 'AGE']);
+    expect(awf).toMatchObject({
+      TRIGGER: 'Pipeline,MergeRequest',
+      PROJECTS: '1/2',
+      POOL: 'analysis',
+      ACTIVE: '3',
+    });
+    const [wide] = table(await kubectl(['get', 'awf', ...agents(), '-o', 'wide']));
+    expect(wide).toMatchObject({ MODEL: 'gemini-3.1-pro-preview', SUSPENDED: 'false' });
     const [asess] = table(await kubectl(['get', 'asess', ...agents(), '-o', 'wide']));
     expect(asess).toMatchObject({ WORKFLOW: 'analyze-failures', PROJECT: 'group/app', IID: '42' });
   });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { aWorkflow } from '../../../test/builders/workflow.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { decideWorkflow, type WorkflowObserved } from './decide.ts';
+import { keptRevision } from './kept.ts';
 
 const now = new Date('2026-03-01T12:00:00Z');
 const earlier = '2026-02-01T00:00:00.000Z';
@@ -9,7 +11,7 @@ const observed = (changes: Partial<WorkflowObserved> = {}, suspend = false): Wor
   // What decideWorkflow reads of a workflow.
   workflow: {
     metadata: { name: 'w', generation: 3 },
-    spec: { suspend },
+    spec: { suspend, triggers: [{ event: 'Pipeline' }, { event: 'MergeRequest' }] },
     status: {
       conditions: [
         { type: 'Ready', status: 'True', reason: 'Ready', message: 'as before', lastTransitionTime: earlier },
@@ -17,6 +19,7 @@ const observed = (changes: Partial<WorkflowObserved> = {}, suspend = false): Wor
     },
   } as unknown as AgentWorkflow,
   references: [{ field: 'spec.prompt', ok: true }],
+  acceptance: { kind: 'Accepted' },
   projects: [{ path: 'group/app', ready: true, botUserId: 7 }],
   activeRuns: 2,
   ...changes,
@@ -31,6 +34,8 @@ describe('decideWorkflow', () => {
     expect(status).toMatchObject({
       acceptedGeneration: 3,
       activeRuns: 2,
+      trigger: 'Pipeline,MergeRequest',
+      projectsReady: '1/1',
       projects: [{ path: 'group/app', ready: true, botUserId: 7 }],
     });
     expect(conditionsOf(observed())).toMatchObject({
@@ -67,6 +72,30 @@ describe('decideWorkflow', () => {
     expect(Ready).toMatchObject({ status: 'False', reason: 'ProjectsNotReady' });
     expect(Ready?.message).toMatch(/^group\/app: 401/);
     expect(Ready?.message.length).toBeLessThanOrEqual(1024);
+  });
+
+  it('says of a spec that was refused why, and which generation new runs use', () => {
+    const refused = {
+      kind: 'Refused',
+      reason: 'Invalid',
+      message: 'spec.limits.timeout is 0s',
+      kept: { generation: 2, spec: aWorkflow().spec, revision: keptRevision(aWorkflow()) },
+    } as const;
+    const state = observed({ acceptance: refused });
+    expect(decideWorkflow(state, now)).toMatchObject({ observedGeneration: 3, acceptedGeneration: 2 });
+    const { Accepted, Ready } = conditionsOf(state);
+    expect(Accepted).toMatchObject({ status: 'False', reason: 'Invalid' });
+    expect(Accepted?.message).toBe(
+      'spec.limits.timeout is 0s. New runs use generation 2 until generation 3 is mended',
+    );
+    expect(Ready).toMatchObject({ status: 'False', reason: 'NotAccepted' });
+  });
+
+  it('names no accepted generation when there was none', () => {
+    const refused = { kind: 'Refused', reason: 'Invalid', message: 'wrong', kept: undefined } as const;
+    const state = observed({ acceptance: refused });
+    expect(decideWorkflow(state, now)).not.toHaveProperty('acceptedGeneration');
+    expect(conditionsOf(state)['Accepted']?.message).toBe('wrong. No earlier generation was accepted');
   });
 
   it('is not ready while it is suspended, whatever else is true', () => {

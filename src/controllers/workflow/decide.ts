@@ -2,6 +2,7 @@ import type { AgentWorkflow, AgentWorkflowStatus } from '../../crds/agent-workfl
 import type { Condition } from '../../crds/meta.ts';
 import { clip } from '../../crds/shapes.ts';
 import { changedCondition } from '../conditions.ts';
+import type { Acceptance } from './accept.ts';
 
 export interface ReferenceCheck {
   /** The field, `spec.model.apiKeySecretRef`. */
@@ -21,17 +22,28 @@ export interface ProjectCheck {
 
 export interface WorkflowObserved {
   readonly workflow: AgentWorkflow;
+  /** Of the spec as it stands. */
   readonly references: readonly ReferenceCheck[];
+  readonly acceptance: Acceptance;
+  /** Of the spec that new runs use. */
   readonly projects: readonly ProjectCheck[];
   readonly activeRuns: number;
 }
 
 /** The whole next status of a workflow. Pure. */
 export function decideWorkflow(observed: WorkflowObserved, now: Date): AgentWorkflowStatus {
-  const { workflow, references, projects, activeRuns } = observed;
+  const { workflow, references, acceptance, projects, activeRuns } = observed;
+  const generation = workflow.metadata.generation;
+  const refused = acceptance.kind === 'Refused' ? acceptance : undefined;
+  const acceptedGeneration = refused === undefined ? generation : refused.kept?.generation;
   const broken = references.filter((check) => !check.ok);
   const notReady = projects.filter((project) => !project.ready);
-  const accepted = condition('Accepted', true, 'Accepted', 'The API server has checked the spec');
+  const accepted = condition(
+    'Accepted',
+    refused === undefined,
+    refused?.reason ?? 'Accepted',
+    refused === undefined ? 'New runs use this spec' : `${refused.message}. ${goingOn()}`,
+  );
   const resolved = condition(
     'ResolvedRefs',
     broken.length === 0,
@@ -41,10 +53,10 @@ export function decideWorkflow(observed: WorkflowObserved, now: Date): AgentWork
       : broken.map(({ field, message }) => `${field}: ${message ?? 'cannot be resolved'}`).join('; '),
   );
   const ready = readiness();
-  const generation = workflow.metadata.generation;
   return {
     conditions: [accepted, resolved, ready],
-    ...(generation === undefined ? {} : { observedGeneration: generation, acceptedGeneration: generation }),
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    ...(acceptedGeneration === undefined ? {} : { acceptedGeneration }),
     projects: projects.map(({ path, ready: isReady, botUserId, message }) => ({
       path,
       ready: isReady,
@@ -52,11 +64,21 @@ export function decideWorkflow(observed: WorkflowObserved, now: Date): AgentWork
       ...(message === undefined ? {} : { message: clip(message, 512) }),
     })),
     activeRuns,
+    trigger: workflow.spec.triggers.map(({ event }) => event).join(',') || 'None',
+    projectsReady: `${projects.length - notReady.length}/${projects.length}`,
   };
+
+  function goingOn(): string {
+    return acceptedGeneration === undefined
+      ? 'No earlier generation was accepted'
+      : `New runs use generation ${acceptedGeneration} until generation ${generation} is mended`;
+  }
 
   function readiness(): Condition {
     if (workflow.spec.suspend)
       return condition('Ready', false, 'Suspended', 'spec.suspend is true: no new run starts');
+    if (refused !== undefined)
+      return condition('Ready', false, 'NotAccepted', `See the condition Accepted. ${goingOn()}`);
     if (broken.length > 0)
       return condition('Ready', false, 'UnresolvedRefs', 'See the condition ResolvedRefs');
     if (notReady.length > 0)

@@ -3,9 +3,13 @@ import { AGENT_WORKFLOWS, type AgentWorkflow, type AgentWorkflowStatus } from '.
 import { applyStatus } from '../../kube/apply.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { CONTROLLER_REVISION, type ControllerRevision } from '../../kube/kinds.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
+import { acceptance, withKept } from './accept.ts';
 import { decideWorkflow, type ProjectCheck, type ReferenceCheck, type WorkflowObserved } from './decide.ts';
+import { keptRevision, newestKept, revisionsOf } from './kept.ts';
 
 export interface WorkflowDeps {
   readonly kube: KubeClient;
@@ -16,6 +20,8 @@ export interface WorkflowDeps {
   /** Asks GitLab who the project's bot is. */
   project(workflow: AgentWorkflow, path: string): Promise<ProjectCheck>;
   activeRuns(workflow: AgentWorkflow): number;
+  /** Specs that were kept, of all workflows; may be stale. */
+  revisions(): readonly ControllerRevision[];
 }
 
 export const WORKFLOW_FIELD_MANAGER = 'hummingbird-workflow';
@@ -29,11 +35,11 @@ interface Looked {
   readonly uid: string | undefined;
   readonly generation: number | undefined;
   readonly untilMs: number;
-  readonly found: Pick<WorkflowObserved, 'references' | 'projects'>;
+  readonly found: Omit<WorkflowObserved, 'workflow' | 'activeRuns'>;
 }
 
 /**
- * Keeps a workflow's conditions true: what it names exists, has the right tier, and GitLab knows its bots. Every
+ * Keeps a workflow's conditions true, and the last spec that was accepted, for the time when a bad one comes: what it names exists, has the right tier, and GitLab knows its bots. Every
  * change of a run wakes it too, for `activeRuns`; Secrets and GitLab are asked only when their time has come.
  */
 export function createWorkflowReconciler(deps: WorkflowDeps) {
@@ -57,7 +63,11 @@ export function createWorkflowReconciler(deps: WorkflowDeps) {
     const recheckMs = isTrue(status.conditions, 'Ready') ? RECHECK_MS : RECHECK_BROKEN_MS;
     const untilMs = known?.untilMs ?? nowMs + recheckMs;
     looked.set(key, { uid, generation, untilMs, found });
+    const isGood = found.acceptance.kind === 'Accepted' && found.references.every(({ ok }) => ok);
+    // Before the status says that it was accepted, and the older ones only afterwards.
+    if (isGood) await keep(deps, workflow);
     if (!isDeepStrictEqual(workflow.status, status)) await write(deps, workflow, status);
+    if (isGood) await forgetOlder(deps, workflow);
     return { requeueAfterMs: untilMs - nowMs };
   };
 }
@@ -69,16 +79,39 @@ const stillCounts = (
 ): boolean => uid === metadata.uid && generation === metadata.generation && nowMs < untilMs;
 
 async function lookUp(deps: WorkflowDeps, workflow: AgentWorkflow): Promise<Looked['found']> {
-  const posts = workflow.spec.publish.kind === 'Note';
-  const [references, projects] = await Promise.all([
-    deps.references(workflow),
-    Promise.all(
-      workflow.spec.projects.map(({ path }) =>
-        posts ? deps.project(workflow, path) : { path, ready: true },
-      ),
-    ),
-  ]);
-  return { references, projects };
+  const references = await deps.references(workflow);
+  const resolved = references.every(({ ok }) => ok);
+  const accepted = acceptance(workflow, resolved, newestKept(workflow, deps.revisions()));
+  const used = accepted.kind === 'Accepted' ? workflow : withKept(workflow, accepted.kept);
+  const posts = used.spec.publish.kind === 'Note';
+  const projects = await Promise.all(
+    used.spec.projects.map(({ path }) => (posts ? deps.project(used, path) : { path, ready: true })),
+  );
+  return { references, acceptance: accepted, projects };
+}
+
+async function keep({ kube, revisions }: WorkflowDeps, workflow: AgentWorkflow): Promise<void> {
+  const { uid, generation } = workflow.metadata;
+  if (revisionsOf(uid, revisions()).some(({ revision }) => revision === generation)) return;
+  try {
+    await kube.create(CONTROLLER_REVISION, keptRevision(workflow));
+  } catch (error) {
+    // Made by us before, and not seen yet.
+    if (!isKubeError(error, 'AlreadyExists')) throw error;
+  }
+}
+
+async function forgetOlder({ kube, revisions }: WorkflowDeps, { metadata }: AgentWorkflow): Promise<void> {
+  const { uid, generation = 0 } = metadata;
+  for (const { metadata: old, revision } of revisionsOf(uid, revisions())) {
+    if (revision >= generation) continue;
+    const { name = '', namespace = '' } = old;
+    await kube.delete(
+      CONTROLLER_REVISION,
+      { namespace, name },
+      old.uid === undefined ? {} : { uid: old.uid },
+    );
+  }
 }
 
 async function write(
