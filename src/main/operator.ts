@@ -162,6 +162,7 @@ export async function joinOperator(
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
+      threads: gitlab.threads,
       sandboxes,
       store,
     },

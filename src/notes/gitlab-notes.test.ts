@@ -6,6 +6,7 @@ import { actionToken, orchestratorToken } from '../settings/tokens.ts';
 import { createNotesFactory } from './gitlab-notes.ts';
 import { parseMarker, renderMarker } from './marker.ts';
 import { createMergeRequestsFactory } from './merge-requests.ts';
+import type { Marker } from './port.ts';
 
 const keys = [{ id: 'k1', secret: 'marker secret' }] as const;
 const marker = { id: 'session-1', wf: 'analyze', sha: 'abc', run: 'uid-1' };
@@ -158,6 +159,38 @@ describe('the search before a POST', () => {
     for (const body of [forged, unsigned])
       scene.state.note(scene.mergeRequest, { author: scene.bot.user, body });
     expect(await value(notes().findByRun(at, 'uid-1'))).toBeUndefined();
+  });
+});
+
+describe('the threads of a workflow', () => {
+  const add = (fields: Partial<Marker>, options: { author?: FakeUser; discussion?: FakeDiscussion } = {}) => {
+    const body = `Found.\n\n${renderMarker({ id: 's', wf: 'analyze', ...fields }, { keys })}`;
+    const { author = scene.bot.user, ...place } = options;
+    return scene.state.note(scene.mergeRequest, { author, body, ...place }).discussion;
+  };
+
+  test('are those with a marker of its bot that names a commit, each counted once', async () => {
+    const first = add({ sha: 'a', run: 'one' });
+    add({ sha: 'a', run: 'again' }, { discussion: first });
+    add({ sha: 'b', run: 'two' });
+    add({ run: 'asked for' });
+    add({ sha: 'c', wf: 'review' });
+    add({ sha: 'd' }, { author: scene.users.ada });
+    expect(await value(notes().threadsOf(at, 'analyze'))).toEqual({
+      count: 2,
+      commits: new Map([
+        ['a', new Set(['one', 'again'])],
+        ['b', new Set(['two'])],
+      ]),
+    });
+  });
+
+  test('are read in one pass', async () => {
+    for (let count = 0; count < 250; count += 1)
+      scene.state.note(scene.mergeRequest, { author: scene.users.ada, body: 'x' });
+    add({ sha: 'a' });
+    expect((await value(notes().threadsOf(at, 'analyze'))).count).toBe(1);
+    expect(scene.gitlab.requests.filter(({ path }) => path.includes('discussions'))).toHaveLength(3);
   });
 });
 

@@ -4,7 +4,7 @@ import { createGitLabApi, type GitLabApi, projectPath } from '../http/gitlab.ts'
 import type { ActionToken } from '../settings/tokens.ts';
 import { type MarkerOptions, parseMarker } from './marker.ts';
 import { flatOutcome, outcome } from './outcome.ts';
-import type { MergeRequestRef, NoteOutcome, NoteRef, Notes, NotesFactory } from './port.ts';
+import type { AgentThreads, MergeRequestRef, NoteOutcome, NoteRef, Notes, NotesFactory } from './port.ts';
 import { renderNote } from './render.ts';
 
 export interface GitLabNotesOptions {
@@ -103,6 +103,29 @@ class GitLabNotes implements Notes {
         .editNote(this.#at(mergeRequest), mergeRequest.iid, ref.discussionId, ref.noteId, { body })
         .then(() => ref),
     );
+  }
+
+  async threadsOf(mergeRequest: MergeRequestRef, workflow: string): Promise<NoteOutcome<AgentThreads>> {
+    const bot = await this.botUserId();
+    return bot.kind === 'Ok' ? outcome(this.#threadsOf(mergeRequest, workflow, bot.value)) : bot;
+  }
+
+  async #threadsOf(mergeRequest: MergeRequestRef, workflow: string, bot: number): Promise<AgentThreads> {
+    const commits = new Map<string, Set<string>>();
+    let count = 0;
+    for await (const { notes } of this.#discussions(mergeRequest)) {
+      let counts = false;
+      for (const { author, system, body } of notes) {
+        const parsed = system || author.id !== bot ? undefined : parseMarker(body, this.#options.marker);
+        if (parsed?.kind !== 'Signed' || parsed.marker.wf !== workflow) continue;
+        const { sha, run = '' } = parsed.marker;
+        if (sha === undefined) continue;
+        counts = true;
+        commits.set(sha, (commits.get(sha) ?? new Set()).add(run));
+      }
+      if (counts) count += 1;
+    }
+    return { count, commits };
   }
 
   async resolveThreads(

@@ -98,7 +98,7 @@ function sign(
 }
 
 /** Two dashes would end the comment; inside a JSON string one of them can be written as an escape. */
-const escapeDashes = (json: string) => json.replaceAll('--', '-\\u002d');
+export const escapeDashes = (json: string) => json.replaceAll('--', '-\\u002d');
 
 function same(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];

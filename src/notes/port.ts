@@ -17,6 +17,7 @@ export interface Marker {
   /** Session id. */
   readonly id: string;
   readonly wf: string;
+  /** Commit that an automatic run looks at; runs that people ask for have none, and do not count. */
   readonly sha?: string;
   /** uid of the AgentRun that wrote the note. */
   readonly run?: string;
@@ -56,6 +57,8 @@ export interface Notes {
     ref: NoteRef,
     note: { readonly text: string; readonly marker: Marker },
   ): Promise<NoteOutcome<NoteRef>>;
+  /** What automatic runs of a workflow have left here, read in one pass over the discussions. */
+  threadsOf(mergeRequest: MergeRequestRef, workflow: string): Promise<NoteOutcome<AgentThreads>>;
   /**
    * Resolves the discussions that this bot began for `workflow` and that are still open, and says how many. Those
    * that look at `exceptSha` stay. May be repeated.
@@ -64,6 +67,13 @@ export interface Notes {
     mergeRequest: MergeRequestRef,
     which: { readonly workflow: string; readonly exceptSha?: string },
   ): Promise<NoteOutcome<number>>;
+}
+
+/** Discussions with a marker of this bot's that names the workflow and a commit. */
+export interface AgentThreads {
+  readonly count: number;
+  /** Commits that were looked at, each with the uids of the runs that did. */
+  readonly commits: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 export interface NotesFactory {
@@ -137,6 +147,12 @@ export interface Threads {
     mergeRequest: MergeRequestRef,
     to: { readonly discussionId: string; readonly noteId: number },
     text: string,
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<'Posted' | 'Found'>>;
+  /** Words on the merge request that answer nobody, once for each `key`. */
+  notice(
+    mergeRequest: MergeRequestRef,
+    notice: { readonly key: string; readonly text: string; readonly internal: boolean },
     signal?: AbortSignal,
   ): Promise<NoteOutcome<'Posted' | 'Found'>>;
 }

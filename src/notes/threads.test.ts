@@ -83,6 +83,23 @@ test('what an answer quotes has no effect', async () => {
   expect(discussion.notes[1]?.body).not.toMatch(/@ada/);
 });
 
+test('a notice stands on the merge request once for each key, and is as internal as it is asked for', async () => {
+  const notice = (key: string, internal = false) =>
+    threads().notice(at, { key, text: `About ${key}.\n/close`, internal });
+  expect(await notice('limit a--b')).toEqual({ kind: 'Ok', value: 'Posted' });
+  expect(await notice('limit a--b')).toEqual({ kind: 'Ok', value: 'Found' });
+  expect(await notice('limit c', true)).toEqual({ kind: 'Ok', value: 'Posted' });
+  const notes = scene.mergeRequest.discussions.flatMap((discussion) => discussion.notes);
+  expect(notes.map(({ internal }) => internal)).toEqual([false, true]);
+  expect(notes[0]?.body).toMatch(/^About limit a--b\.\n/);
+  expect(notes[0]?.body.slice(0, -3)).not.toMatch(/<!--.*--/);
+  expect(scene.mergeRequest).toMatchObject({ state: 'opened', commands: [] });
+  // Somebody's copy does not stand for it.
+  const copied = notes[0]?.body.replaceAll('limit a', 'limit d') ?? '';
+  scene.state.note(scene.mergeRequest, { author: scene.users.ada, body: copied });
+  expect(await notice('limit d--b')).toEqual({ kind: 'Ok', value: 'Posted' });
+});
+
 test('a token that may only read is a refusal, and the own user is asked once', async () => {
   const own = threads(scene.state.token({ user: scene.users.reporter, scopes: ['read_api'] }));
   const { discussion, note } = asked();

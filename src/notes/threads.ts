@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { HttpClient } from '../http/client.ts';
-import { createGitLabApi, type GitLabApi } from '../http/gitlab.ts';
+import { createGitLabApi, type GitLabApi, projectPath } from '../http/gitlab.ts';
 import type { OrchestratorToken } from '../settings/tokens.ts';
-import { type MarkerOptions, parseMarker } from './marker.ts';
+import { escapeDashes, type MarkerOptions, parseMarker } from './marker.ts';
 import { outcome } from './outcome.ts';
 import type { MergeRequestRef, NoteOutcome, ThreadNote, Threads } from './port.ts';
 import { GITLAB_NOTE_LIMIT } from './render.ts';
@@ -20,10 +20,9 @@ export function createThreads(options: GitLabThreadsOptions, token: Orchestrator
 }
 
 const User = z.object({ id: z.number().int() });
-const Discussion = z.object({
-  notes: z.array(z.object({ id: z.number().int(), body: z.string(), system: z.boolean(), author: User })),
-});
-type Note = z.infer<typeof Discussion>['notes'][number];
+const NoteShape = z.object({ id: z.number().int(), body: z.string(), system: z.boolean(), author: User });
+const Discussion = z.object({ notes: z.array(NoteShape) });
+type Note = z.infer<typeof NoteShape>;
 
 class GitLabThreads implements Threads {
   readonly #api: GitLabApi;
@@ -88,6 +87,34 @@ class GitLabThreads implements Threads {
     const { project, iid } = mergeRequest;
     const body = `${sanitise(text).slice(0, GITLAB_NOTE_LIMIT - mark.length - 2)}\n\n${mark}`;
     await this.#api.resources(signal).discussions.addNote(project, iid, discussionId, body);
+    return 'Posted';
+  }
+
+  async notice(
+    mergeRequest: MergeRequestRef,
+    notice: { readonly key: string; readonly text: string; readonly internal: boolean },
+    signal?: AbortSignal,
+  ): Promise<NoteOutcome<'Posted' | 'Found'>> {
+    const self = await this.botUserId(signal);
+    return self.kind === 'Ok' ? outcome(this.#notice(mergeRequest, notice, self.value, signal)) : self;
+  }
+
+  async #notice(
+    { project, iid }: MergeRequestRef,
+    { key, text, internal }: { readonly key: string; readonly text: string; readonly internal: boolean },
+    self: number,
+    signal: AbortSignal | undefined,
+  ): Promise<'Posted' | 'Found'> {
+    const mark = `<!-- hummingbird-notice: ${escapeDashes(JSON.stringify(key))} -->`;
+    const path = `projects/${projectPath(project)}/merge_requests/${iid}/notes`;
+    // What was posted is mostly among the newest.
+    for await (const rows of this.#api.pages(path, { sort: 'desc' }, signal))
+      for (const row of rows) {
+        const { author, body } = NoteShape.parse(row);
+        if (author.id === self && body.trimEnd().endsWith(mark)) return 'Found';
+      }
+    const options = internal ? { internal: true } : {};
+    await this.#api.resources(signal).notes.create(project, iid, `${sanitise(text)}\n\n${mark}`, options);
     return 'Posted';
   }
 

@@ -20,7 +20,7 @@ describe('people on a merge request', () => {
 
   beforeAll(async () => {
     aws = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false });
-    const { queueUrl } = aws.createQueue('events', { attributes: { VisibilityTimeout: '120' } });
+    const { queueUrl } = aws.createQueue('events', { attributes: { VisibilityTimeout: '30' } });
     topicArn = aws.createTopic('webhooks').topicArn;
     aws.subscribe({ topic: 'webhooks', queue: 'events' });
     world = await aWorld(await sharedCluster(), {
@@ -29,7 +29,7 @@ describe('people on a merge request', () => {
         triggers: [{ event: 'MergeRequest' }],
         // One turn after the other costs the suite no sandbox.
         sandbox: { none: true },
-        limits: { timeout: '120s' },
+        limits: { timeout: '10m', maxRunsPerMergeRequest: 2 },
       },
       scripts: {
         'test-script': async ({ messages }) => {
@@ -48,7 +48,7 @@ describe('people on a merge request', () => {
     await world.kubectl([
       ...['wait', '--for=condition=Ready', 'agentworkflow/analyze-failures', '-n', agents, '--timeout=120s'],
     ]);
-  });
+  }, 300_000);
   afterAll(async () => {
     gate.resolve();
     await world?.close();
@@ -81,8 +81,8 @@ describe('people on a merge request', () => {
 
   /** The run that a note or a commit has caused, when it has ended. */
   async function ended(of: (run: AgentRun) => boolean): Promise<AgentRun> {
-    await expect.poll(async () => (await runs()).some(of), { timeout: 60_000 }).toBe(true);
-    return world.waitEnd((await runs()).find(of)?.metadata.name ?? '', 120_000);
+    await expect.poll(async () => (await runs()).some(of), { timeout: 120_000 }).toBe(true);
+    return world.waitEnd((await runs()).find(of)?.metadata.name ?? '', 240_000);
   }
   const byNote = (noteId: number) => ended(({ spec }) => spec.trigger.noteId === noteId);
 
@@ -124,14 +124,14 @@ describe('people on a merge request', () => {
     const late = await write('Still there?', { discussion: thread });
     expect((await byNote(late.note.id)).status?.phase).toBe('Failed');
     expect(bodies(thread).at(-1)).toContain('has expired');
-  }, 300_000);
+  }, 600_000);
 
   it('are helped, and refused in their thread when they are no Developers', async () => {
     const help = await write('/hummingbird help');
     const denied = await write('/hummingbird analyze-failures', { author: eve });
     const cited = await write('> /hummingbird analyze-failures\nwhat is this?');
     const answered = ({ discussion }: { discussion: FakeDiscussion }) =>
-      expect.poll(() => discussion.notes.length, { timeout: 60_000 }).toBe(2);
+      expect.poll(() => discussion.notes.length, { timeout: 120_000 }).toBe(2);
     await Promise.all([answered(help), answered(denied)]);
     expect(bodies(help.discussion)[1]).toContain('`/hummingbird analyze-failures`');
     expect(bodies(denied.discussion)[1]).toContain('Developer');
@@ -139,7 +139,7 @@ describe('people on a merge request', () => {
     expect((await runs()).filter(({ spec }) => caused.includes(spec.trigger.noteId ?? 0))).toEqual([]);
     expect(bodies(cited.discussion)).toHaveLength(1);
     expect(world.gitlab.violations).toEqual([]);
-  });
+  }, 600_000);
 
   it('push again: the run about the older commit is superseded, says so, and the newer one answers', async () => {
     const { mergeRequest, gitlab } = world;
@@ -148,7 +148,7 @@ describe('people on a merge request', () => {
     const older = mergeRequest.sha;
     await publish(mergeRequestHook(gitlab.url, mergeRequest, { action: 'open' }));
     await expect
-      .poll(async () => (await runs()).find(at(older))?.status?.phase, { timeout: 60_000 })
+      .poll(async () => (await runs()).find(at(older))?.status?.phase, { timeout: 120_000 })
       .toBe('Running');
     const newer = gitlab.state.push(mergeRequest);
     await publish(mergeRequestHook(gitlab.url, mergeRequest, { action: 'update', oldrev: older }));
@@ -160,5 +160,16 @@ describe('people on a merge request', () => {
     const run = await ended(at(newer));
     expect(run.status?.phase).toBe('Succeeded');
     expect(bodies(discussionOf(run)).join()).toContain(FOUND);
-  });
+
+    // Two have run by themselves, which is the limit here; the command before did not count.
+    for (const how of ['first', 'again']) {
+      const another = gitlab.state.push(mergeRequest, { title: how });
+      await publish(mergeRequestHook(gitlab.url, mergeRequest, { action: 'update', oldrev: newer }));
+      const limited = await ended(at(another));
+      expect(limited.status?.conditions?.[0]).toMatchObject({ type: 'Succeeded', reason: 'RateLimited' });
+      expect(limited.status?.note).toBeUndefined();
+    }
+    const notices = mergeRequest.discussions.flatMap(bodies).filter((body) => body.includes('by itself'));
+    expect(notices).toHaveLength(1);
+  }, 600_000);
 });

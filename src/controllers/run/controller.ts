@@ -61,10 +61,11 @@ function redacted({ events, redact }: RunControllerOptions['deps']): EventRecord
   };
 }
 
-/** Wakes the runs that go on with a session when one of its runs is over. */
+/** Wakes the runs that go on with a session when one of its runs is over, or its note stands. */
 function turns(runs: Informer<AgentRun>): Source {
   return from(runs, ({ type, object }) => {
-    if (type !== 'Deleted' && !isTerminal(object.status?.phase)) return [];
+    const { status } = object;
+    if (type !== 'Deleted' && !isTerminal(status?.phase) && status?.note === undefined) return [];
     const session = sessionIdOf(object);
     return runs
       .list(({ spec, status }) => spec.sessionRef?.name === session && !isTerminal(status?.phase))

@@ -98,3 +98,18 @@ describe('a run behind another one', () => {
     expect(next(begun, { kind: 'None' })).toEqual({ kind: 'ClaimSandbox' });
   });
 });
+
+describe('a reply behind another one', () => {
+  const behind = (untold?: string): Partial<Observed> => ({
+    session: { kind: 'Behind', run: 'first', ...(untold === undefined ? {} : { untold }) },
+  });
+
+  it('says that it is there once the one before it has', () => {
+    expect(next(admitted, { kind: 'None' }, behind('second'))).toEqual({
+      kind: 'AwaitTurn',
+      behind: 'second',
+    });
+    expect(next(admitted, { kind: 'None' }, behind())).toEqual({ kind: 'PostPlaceholder' });
+    expect(next(working, { kind: 'None' }, behind())).toEqual({ kind: 'AwaitTurn', behind: 'first' });
+  });
+});

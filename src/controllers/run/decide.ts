@@ -18,7 +18,12 @@ export type SessionState =
   /** It goes on with none. */
   | { readonly kind: 'New' }
   /** Runs of one session are serial: this one comes before. */
-  | { readonly kind: 'Behind'; readonly run: string }
+  | {
+      readonly kind: 'Behind';
+      readonly run: string;
+      /** One before it whose note does not stand yet. */
+      readonly untold?: string;
+    }
   | { readonly kind: 'ToOpen' }
   | { readonly kind: 'Open' };
 
@@ -133,6 +138,9 @@ function decideWork(observed: Observed, now: Date): Step {
       message: `AgentRun ${observed.rivalry.of} of the same workflow is under way on the merge request`,
     };
   if (!isTrue(run.status?.conditions, 'Admitted')) return { kind: 'Admit' };
+  const { session } = observed;
+  if (session.kind === 'Behind' && session.untold !== undefined)
+    return { kind: 'AwaitTurn', behind: session.untold };
   if (observed.publishesNote && run.status?.note === undefined)
     return { kind: claimsAtOnce(observed) ? 'Prepare' : 'PostPlaceholder' };
   if (execution.kind === 'Finished') return { kind: 'TakeResult' };

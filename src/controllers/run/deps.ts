@@ -4,7 +4,7 @@ import type { AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
-import type { MergeRequests, NotesFactory } from '../../notes/port.ts';
+import type { MergeRequests, NotesFactory, Threads } from '../../notes/port.ts';
 import type { SandboxProvider } from '../../sandbox/port.ts';
 import type { Resolved } from '../../settings/references.ts';
 import type { ActionToken } from '../../settings/tokens.ts';
@@ -42,6 +42,7 @@ export interface RunDeps {
   redact(text: string): string;
   readonly notes: NotesFactory;
   readonly mergeRequests: MergeRequests;
+  readonly threads: Pick<Threads, 'notice'>;
   readonly sandboxes: SandboxProvider;
   readonly sources: SourceFactory;
   readonly store: ObjectStore;

@@ -11,6 +11,8 @@ export interface EffectiveRun {
   readonly pool: { readonly namespace: string; readonly name: string } | undefined;
   readonly timeoutMs: number;
   readonly maxIterations: number;
+  /** Most runs on one merge request that nobody asked for. */
+  readonly maxRunsPerMergeRequest: number;
   readonly contextTokens: number;
   readonly budgetUsd: number | undefined;
   readonly ttlMs: { readonly success: number; readonly failure: number };
@@ -23,6 +25,7 @@ export interface EffectiveRun {
 const BRIDGE_RUN_MIN_TTL_MS = 15 * 24 * 3_600_000;
 const DEFAULTS = {
   timeout: '25m',
+  maxRunsPerMergeRequest: 5,
   ttl: { success: '360h', failure: '720h' },
 };
 
@@ -37,6 +40,7 @@ export function effectiveRun(run: AgentRun, workflow: AgentWorkflow | undefined)
     pool: pool && { name: pool.name, namespace: pool.namespace ?? run.metadata.namespace ?? '' },
     timeoutMs: parseDuration(limits.timeout ?? DEFAULTS.timeout),
     maxIterations: limits.maxIterations ?? DEFAULT_LIMITS.maxIterations,
+    maxRunsPerMergeRequest: limits.maxRunsPerMergeRequest ?? DEFAULTS.maxRunsPerMergeRequest,
     contextTokens: limits.contextTokens ?? DEFAULT_LIMITS.contextTokens,
     budgetUsd: limits.budgetUSD === undefined ? undefined : Number(limits.budgetUSD),
     ttlMs: timeToLive(run, workflow),

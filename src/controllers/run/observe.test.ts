@@ -63,7 +63,7 @@ describe('observe', () => {
     const { deps, local } = context;
     const look = async (run: AgentRun) => (await observe(deps, local, ref, run))?.state.session;
     const waiting = aRun({ ...held, phase: 'Claiming' }, spec);
-    expect(await look(waiting)).toEqual({ kind: 'Behind', run: 'run-0' });
+    expect(await look(waiting)).toEqual({ kind: 'Behind', run: 'run-0', untold: 'run-0' });
     expect(await look(aRun({ ...held, phase: 'Succeeded' }, spec))).toEqual({ kind: 'ToOpen' });
     expect(await look(aRun(held, spec))).toEqual({ kind: 'ToOpen' });
     local.openSessions.add(waiting.metadata.uid ?? '');

@@ -7,7 +7,7 @@ import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
 import type { LocalState } from './local.ts';
 import { isAutomatic, NO_RIVALRY, type Rivalry, rivalryOf } from './rivals.ts';
-import { runBefore } from './turn.ts';
+import { runBefore, runUntold } from './turn.ts';
 
 export interface Observation {
   readonly run: AgentRun;
@@ -60,8 +60,11 @@ function sessionState(deps: RunDeps, local: LocalState, run: AgentRun): SessionS
   if (spec.sessionRef === undefined) return { kind: 'New' };
   if (local.openSessions.has(metadata.uid ?? '')) return { kind: 'Open' };
   if (isTerminal(status?.phase)) return { kind: 'ToOpen' };
-  const before = runBefore(run, deps.sessionRuns(metadata.namespace ?? '', spec.sessionRef.name));
-  return before === undefined ? { kind: 'ToOpen' } : { kind: 'Behind', run: before.metadata.name ?? '' };
+  const ofSession = deps.sessionRuns(metadata.namespace ?? '', spec.sessionRef.name);
+  const before = runBefore(run, ofSession);
+  if (before === undefined) return { kind: 'ToOpen' };
+  const untold = runUntold(run, ofSession)?.metadata.name;
+  return { kind: 'Behind', run: before.metadata.name ?? '', ...(untold === undefined ? {} : { untold }) };
 }
 
 async function workflowOf(

@@ -53,6 +53,20 @@ describe('Supersede', () => {
   });
 });
 
+it('of two pushes within one second the one that was taken up later is the newer one', () => {
+  const push = (name: string, ms: number) =>
+    aRun(
+      { startTime: `2026-03-01T12:00:00.${ms}Z`, conditions: [aCondition('Admitted', 'True')] },
+      {
+        metadata: { name, uid: name, creationTimestamp: '2026-03-01T12:00:00Z' },
+        spec: { trigger: { kind: 'MergeRequest' } },
+      },
+    );
+  const [older, newer] = [push('z', 100), push('a', 300)];
+  expect(rivalryOf(older, 'Supersede', [newer])).toEqual({ kind: 'Superseded', by: 'a' });
+  expect(rivalryOf(newer, 'Supersede', [older])).toEqual({ kind: 'None' });
+});
+
 describe('Queue', () => {
   it.each<[string, Given, Given, string | undefined]>([
     ['behind an older one', {}, early, 'other'],

@@ -74,16 +74,20 @@ const isAdmitted = ({ status }: AgentRun): boolean => isTrue(status?.conditions,
 const hasBegun = ({ status }: AgentRun): boolean =>
   status?.phase === 'Running' || status?.phase === 'Finishing';
 
-/** Creation times have whole seconds: within one, pipelines go by their ids, and the rest by uid. */
+/** Creation times have whole seconds: within one, pipelines go by their ids, then what was taken up first is first. */
 function compare(a: AgentRun, b: AgentRun): number {
   const time = createdMs(a) - createdMs(b);
   if (time !== 0 && !Number.isNaN(time)) return time;
   const pipelines = pipelineOf(a) - pipelineOf(b);
   if (pipelines !== 0 && !Number.isNaN(pipelines)) return pipelines;
+  const start = startMs(a) - startMs(b);
+  if (start !== 0 && !Number.isNaN(start)) return start;
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1;
 }
 
 const createdMs = ({ metadata }: AgentRun): number => Date.parse(metadata.creationTimestamp ?? '');
+
+const startMs = ({ status }: AgentRun): number => Date.parse(status?.startTime ?? '');
 
 const pipelineOf = ({ spec }: AgentRun): number =>
   spec.trigger.kind === 'Pipeline' ? Number(spec.trigger.eventId) : Number.NaN;

@@ -46,3 +46,7 @@ const folded = (transcript: string): string =>
 /** The answer to a reply whose conversation is not kept any more. */
 export const expiredText = (workflow: string): string =>
   `Thank you for the reply. The conversation that it belongs to has expired: what was said in it, and the files it worked with, are not kept any more, so it cannot be continued.\n\nTo have this merge request looked at again, start the ${workflow} workflow anew; its report opens a new conversation.`;
+
+/** Said once on a merge request. */
+export const limitText = (workflow: string, limit: number): string =>
+  `The ${workflow} workflow has run ${limit} times on this merge request by itself and will not start by itself any more. A command or a reply still starts it.`;

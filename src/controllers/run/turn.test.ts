@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aRun } from '../../../test/builders/run.ts';
 import type { AgentRun, AgentRunStatus } from '../../crds/agent-run.ts';
-import { runBefore } from './turn.ts';
+import { runBefore, runUntold } from './turn.ts';
 
 interface Reply {
   readonly at?: string;
@@ -55,5 +55,29 @@ describe('the turns of a session', () => {
     const [first, begun] = [reply('a'), reply('b', { phase })];
     expect(waitsFor(first, begun)).toBe('b');
     expect(waitsFor(begun, first)).toBeUndefined();
+  });
+});
+
+describe('the notes of a session', () => {
+  const note = { discussionId: 'd', noteId: 1, url: 'https://gitlab.test/n' };
+  const told = (name: string): AgentRun => {
+    const run = reply(name);
+    return { ...run, status: { ...run.status, note } };
+  };
+  const silent = (name: string): AgentRun => {
+    const run = reply(name);
+    return { ...run, spec: { ...run.spec, publish: { kind: 'None' } } };
+  };
+  const untold = (run: AgentRun, ...others: AgentRun[]) => runUntold(run, [run, ...others])?.metadata.name;
+
+  it('stand in the order of its replies: each waits for those before it', () => {
+    expect(untold(reply('c'), reply('a'), reply('b'))).toBe('a');
+    expect(untold(reply('c'), told('a'), reply('b'))).toBe('b');
+    expect(untold(reply('c'), told('a'), told('b'))).toBeUndefined();
+    expect(untold(reply('a'), reply('b'))).toBeUndefined();
+  });
+
+  it('do not wait for a run that posts none', () => {
+    expect(untold(reply('b'), silent('a'))).toBeUndefined();
   });
 });

@@ -6,11 +6,22 @@ import { isTerminal } from '../../crds/reasons.ts';
  * creation; one whose loop has begun waits for nobody, so two runs never wait for each other.
  */
 export function runBefore(run: AgentRun, ofSession: readonly AgentRun[]): AgentRun | undefined {
-  if (hasBegun(run)) return undefined;
+  return runsBefore(run, ofSession)[0];
+}
+
+/** The first of them whose note does not stand yet: the answers of a thread stand in the order of the replies. */
+export function runUntold(run: AgentRun, ofSession: readonly AgentRun[]): AgentRun | undefined {
+  return runsBefore(run, ofSession).find(
+    ({ spec, status }) => spec.publish.kind === 'Note' && status?.note === undefined,
+  );
+}
+
+function runsBefore(run: AgentRun, ofSession: readonly AgentRun[]): readonly AgentRun[] {
+  if (hasBegun(run)) return [];
   return ofSession
     .filter(({ metadata, status }) => metadata.uid !== run.metadata.uid && !isTerminal(status?.phase))
     .filter((other) => hasBegun(other) || compare(other, run) < 0)
-    .toSorted(compare)[0];
+    .toSorted(compare);
 }
 
 const hasBegun = ({ status }: AgentRun): boolean =>

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import type { RunReason } from '../../../crds/reasons.ts';
+import type { AgentThreads } from '../../../notes/port.ts';
+import { repetitionOf } from '../repetition.ts';
+import { isAutomatic } from '../rivals.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
+import { limitText } from '../texts.ts';
+import { phaseOf } from './end.ts';
 import { refusedSession } from './resume.ts';
 
 /** GitLab's Developer role: the least that may start a run. */
@@ -48,10 +53,14 @@ export async function admit(context: StepContext): Promise<StepResult> {
         )
       : refuse(context, 'AccessDenied', `${what}; check the operator's token`);
   }
-  const denied = await deniedUser(context);
-  if (denied !== undefined) return refuse(context, 'AccessDenied', denied);
-
   const sha = run.spec.mergeRequest.sha ?? facts.value.sha;
+  const [denied, repeated] = await Promise.all([deniedUser(context), repetition(context, workflow, sha)]);
+  if (denied !== undefined) return refuse(context, 'AccessDenied', denied);
+  if (repeated !== undefined) {
+    if (repeated.reason === 'RateLimited') await tellLimit(context);
+    return refuse(context, repeated.reason, repeated.message);
+  }
+
   deps.events.record(
     run,
     'Normal',
@@ -138,7 +147,50 @@ async function deniedUser({ deps, run, signal }: StepContext): Promise<string | 
   return `User ${user ?? userId} has access level ${level.value} in ${run.spec.mergeRequest.project}; ${DEVELOPER} (Developer) is needed`;
 }
 
+/** People may ask as often as they like; what happens by itself has its measure. */
+async function repetition(
+  context: StepContext,
+  workflow: AgentWorkflow,
+  sha: string,
+): Promise<ReturnType<typeof repetitionOf>> {
+  const { deps, run, effective } = context;
+  if (!isAutomatic(run)) return undefined;
+  const { mergeRequest, workflowRef } = run.spec;
+  let threads: AgentThreads | undefined;
+  if (effective.publishesNote) {
+    const token = await deps.actionToken(workflow, mergeRequest.project);
+    const found =
+      token.kind === 'Ok'
+        ? await deps.notes
+            .notesFor(mergeRequest.project, token.value)
+            .threadsOf(mergeRequest, workflowRef.name)
+        : undefined;
+    // A token that may not read will not post either, and the placeholder says so.
+    threads = found?.kind === 'Ok' ? found.value : undefined;
+  }
+  const limit = effective.maxRunsPerMergeRequest;
+  return repetitionOf({ run, sha, limit, rivals: deps.rivals(run), threads });
+}
+
+/** Once for a workflow and merge request. */
+async function tellLimit({ deps, run, effective, signal }: StepContext): Promise<void> {
+  if (!effective.publishesNote) return;
+  const { mergeRequest, workflowRef } = run.spec;
+  const told = await deps.threads.notice(
+    mergeRequest,
+    {
+      key: `limit ${workflowRef.name}`,
+      text: limitText(workflowRef.name, effective.maxRunsPerMergeRequest),
+      internal: effective.internalNote,
+    },
+    signal,
+  );
+  if (told.kind === 'Refused')
+    deps.events.record(run, 'Warning', 'NoticeRefused', `GitLab answers ${told.status}: ${told.message}`);
+}
+
 function refuse(context: StepContext, reason: RunReason, message: string): StepResult {
-  context.deps.events.record(context.run, 'Warning', reason, message);
+  const type = phaseOf(reason) === 'Skipped' ? 'Normal' : 'Warning';
+  context.deps.events.record(context.run, type, reason, message);
   return withOutcome(context, reason, message, {}, { type: 'Admitted', status: 'False', reason, message });
 }

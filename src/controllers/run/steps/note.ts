@@ -2,6 +2,7 @@ import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import type { Marker, NoteOutcome, NoteRef, Notes } from '../../../notes/port.ts';
 import { conditionOf } from '../../conditions.ts';
 import { type RunResult, readResult } from '../result.ts';
+import { isAutomatic } from '../rivals.ts';
 import type { StepContext, StepResult } from '../step.ts';
 import { nextStatus, sessionIdOf, withOutcome } from '../step.ts';
 import { expiredText, failureText, placeholderText, resultText } from '../texts.ts';
@@ -189,7 +190,10 @@ const placeOf = ({ run, effective }: StepContext) => ({
 const markerOf = (context: StepContext): Marker => ({
   id: sessionIdOf(context.run),
   wf: context.run.spec.workflowRef.name,
-  ...(context.run.status?.sha === undefined ? {} : { sha: context.run.status.sha }),
+  // Its presence says that the run counts: for the limit on the merge request, and as the look at this commit.
+  ...(isAutomatic(context.run) && context.run.status?.sha !== undefined
+    ? { sha: context.run.status.sha }
+    : {}),
   run: uidOf(context),
 });
 
