@@ -38,6 +38,15 @@ const waits = (reason: string, ageSeconds = 60, labels = standbyLabels('warm')):
   },
 });
 
+const ready = (): Pod => ({
+  ...waits(''),
+  status: {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: 'True' }],
+    containerStatuses: [{ name: 'sandbox', ready: true, restartCount: 0, state: { running: {} } }],
+  },
+});
+
 it.each<[string, SandboxPool | undefined, readonly Pod[], number, string, RegExp]>([
   ['there is no pool', undefined, [], 0, 'Unavailable', /sandboxes\/warm does not exist/],
   [
@@ -91,6 +100,32 @@ it.each<[string, SandboxPool | undefined, readonly Pod[], number, string, RegExp
     0,
     'Waiting',
     /is free/,
+  ],
+  [
+    'the one that stands by is not proven isolated',
+    aPool(),
+    [ready()],
+    0,
+    'Waiting',
+    /is free \(1 stand by whose isolation is not proven yet\); place 3 in line/,
+  ],
+  [
+    'the pool is open',
+    {
+      ...aPool(),
+      status: {
+        conditions: [
+          {
+            ...{ type: 'EgressBlocked', status: 'False', reason: 'EgressOpen', message: 'sandbox p is open' },
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          },
+        ],
+      },
+    },
+    [ready()],
+    0,
+    'Waiting',
+    /warm hands nothing out: sandbox p is open; place 3 in line/,
   ],
   [
     'it waits within its timeout',
