@@ -68,7 +68,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-function checkedLookup(
+/** Gives a connection those addresses of a name only that lie within `limit`; fails with RefusedAddressError when none does. */
+export function checkedLookup(
   limit: Reach,
   resolve: Resolve,
   onResolved: (hostname: string, reach: Reach) => void,
