@@ -1,5 +1,3 @@
-import { kubectl } from '../../crds/kubectl.ts';
-
 /**
  * KubeVirt's two kinds as far as we use them, from the API's documentation. What is not named here is pruned by the
  * API server, so that a field which we misspell does not survive a round trip.
@@ -49,8 +47,10 @@ export const KUBEVIRT_CRDS: readonly object[] = [
 ];
 
 /** Idempotent, so that test files may do it side by side. They stay: other files may be using them. */
-export async function applyKubeVirt(): Promise<void> {
-  const list = { apiVersion: 'v1', kind: 'List', items: KUBEVIRT_CRDS };
+export async function applyKubeVirt(
+  kubectl: (args: readonly string[], input?: string) => Promise<string>,
+): Promise<void> {
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: KUBEVIRT_CRDS });
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], list);
   const names = ['virtualmachineinstances', 'virtualmachineinstancereplicasets'];
   await kubectl([

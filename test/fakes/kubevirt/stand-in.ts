@@ -15,6 +15,7 @@ import { KEYS_SERIAL } from '../../../src/kube/kubevirt/machine.ts';
 import { hasEnded } from '../../../src/kube/kubevirt/state.ts';
 import type { KubeClient } from '../../../src/kube/port.ts';
 import type { Transport } from '../../../src/kube/transport.ts';
+import { kubectl } from '../../crds/kubectl.ts';
 import { applyKubeVirt } from './crds.ts';
 import { bootMachine, ensureMachinePackages, type Machine } from './machine.ts';
 import { decideReplicaSet } from './replica-set.ts';
@@ -49,6 +50,8 @@ export interface KubeVirtOptions {
   readonly transport: Transport;
   readonly namespace: string;
   readonly faults?: (machine: VirtualMachineInstance) => Faults;
+  /** As administrator, for the kinds; default: the test's cluster. */
+  readonly kubectl?: (args: readonly string[], input?: string) => Promise<string>;
 }
 
 const FINALIZER = 'foregroundDeleteVirtualMachine';
@@ -56,7 +59,7 @@ const NODE = 'node1';
 
 export async function startKubeVirt(options: KubeVirtOptions): Promise<KubeVirt> {
   const { kube, transport, namespace, faults = () => ({}) } = options;
-  await Promise.all([applyKubeVirt(), ensureMachinePackages()]);
+  await Promise.all([applyKubeVirt(options.kubectl ?? kubectl), ensureMachinePackages()]);
   const machines = createInformer({ transport, kind: VIRTUAL_MACHINE_INSTANCE, namespace });
   const sets = createInformer({ transport, kind: VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, namespace });
   const guests = new Map<string, Machine>();
