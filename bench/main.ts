@@ -8,7 +8,6 @@ import { burstBench } from './burst.ts';
 import { claimBench } from './claim.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
-import { lingerBench } from './linger.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
 import { machineClaimBench, VM, VMPOOL } from './machines.ts';
@@ -39,7 +38,6 @@ const BENCHES: readonly Bench[] = [
     keys: ['claim.ratio', 'claim.p50ms', 'claim.p95ms'],
     run: async (cluster) => claimBench(await cluster()),
   },
-  { keys: ['linger.ratio'], run: async (cluster) => lingerBench(await cluster()) },
   {
     keys: ['podman.exec.p50ms', 'podman.stream.in.mbs', 'podman.stream.out.mbs'],
     run: (cluster) => backendBench(PODMAN, cluster),
