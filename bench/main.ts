@@ -8,9 +8,9 @@ import { burstBench } from './burst.ts';
 import { claimBench } from './claim.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
+import { lingerBench } from './linger.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
-import { machineClaimBench, VM, VMPOOL } from './machines.ts';
 import { noteBench } from './note.ts';
 import type { Row, Rows } from './row.ts';
 import { spillMemoryBench, spillTokensBench } from './spill.ts';
@@ -38,6 +38,7 @@ const BENCHES: readonly Bench[] = [
     keys: ['claim.ratio', 'claim.p50ms', 'claim.p95ms'],
     run: async (cluster) => claimBench(await cluster()),
   },
+  { keys: ['linger.ratio'], run: async (cluster) => lingerBench(await cluster()) },
   {
     keys: ['podman.exec.p50ms', 'podman.stream.in.mbs', 'podman.stream.out.mbs'],
     run: (cluster) => backendBench(PODMAN, cluster),
@@ -50,15 +51,6 @@ const BENCHES: readonly Bench[] = [
     keys: ['pool.exec.p50ms', 'pool.stream.in.mbs', 'pool.stream.out.mbs'],
     run: (cluster) => backendBench(POOL, cluster),
   },
-  {
-    keys: ['vm.exec.p50ms', 'vm.stream.in.mbs', 'vm.stream.out.mbs'],
-    run: (cluster) => backendBench(VM, cluster),
-  },
-  {
-    keys: ['vmpool.exec.p50ms', 'vmpool.stream.in.mbs', 'vmpool.stream.out.mbs'],
-    run: (cluster) => backendBench(VMPOOL, cluster),
-  },
-  { keys: ['vmclaim.ratio'], run: async (cluster) => machineClaimBench(await cluster()) },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
   {
     keys: ['note.p50ms', 'note.p95ms'],

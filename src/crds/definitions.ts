@@ -288,18 +288,6 @@ const sandboxPool: Definition = {
   rules: [nameFitsLabel],
   columns: [
     {
-      name: 'Backend',
-      type: 'string',
-      jsonPath: '.spec.backend',
-      description: 'Pod or VirtualMachineInstance.',
-    },
-    {
-      name: 'Desired',
-      type: 'integer',
-      jsonPath: '.spec.replicas',
-      description: 'Sandboxes that should stand by.',
-    },
-    {
       name: 'Ready',
       type: 'integer',
       jsonPath: '.status.ready',
@@ -318,12 +306,25 @@ const sandboxPool: Definition = {
       description: 'Sandboxes kept for a reply.',
     },
     {
-      name: 'Blocked',
+      name: 'Desired',
+      type: 'integer',
+      jsonPath: '.spec.replicas',
+      description: 'Sandboxes that should stand by.',
+    },
+    {
+      name: 'Egress',
       type: 'string',
-      jsonPath: conditionPath('EgressBlocked', 'status'),
-      description: 'Whether their network is proven shut.',
+      jsonPath: conditionPath('EgressBlocked', 'reason'),
+      description: 'Proven: their network was shown to be shut. Else why not.',
     },
     AGE,
+    {
+      name: 'Backend',
+      type: 'string',
+      jsonPath: '.spec.backend',
+      description: 'Pod or VirtualMachineInstance.',
+      wide: true,
+    },
     {
       name: 'Image',
       type: 'string',

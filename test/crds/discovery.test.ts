@@ -170,6 +170,10 @@ describe('kubectl get', () => {
   });
 
   it('shows what a pool, a workflow and a session are about', async () => {
+    const [narrow] = table(await kubectl(['get', 'spool', ...pool()]));
+    expect(Object.keys(narrow ?? {})).toEqual([
+      ...['NAME', 'READY', 'CLAIMED', 'LINGERING', 'DESIRED', 'EGRESS', 'AGE'],
+    ]);
     const [spool] = table(await kubectl(['get', 'spool', ...pool(), '-o', 'wide']));
     expect(spool).toMatchObject({
       BACKEND: 'Pod',

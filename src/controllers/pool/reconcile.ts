@@ -89,8 +89,8 @@ function tell(events: EventRecorder, pool: SandboxPool, status: SandboxPoolStatu
   const after = conditionOf(status.conditions, 'Ready');
   if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return;
   if (after.status === 'True') events.record(pool, 'Normal', 'PoolReady', after.message);
-  // Filling is no news before it was ever full.
-  else if (before !== undefined)
+  // The last one was claimed, or none was there yet: that is no news.
+  else if (after.reason !== 'Filling')
     events.record(pool, 'Warning', 'PoolNotReady', `${after.reason}: ${after.message}`);
 }
 
