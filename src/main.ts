@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { addConfigCommand } from './cli/config-command.ts';
 import { addRunCommand } from './cli/run-command.ts';
 import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
 
@@ -169,10 +170,16 @@ function positive(text: string): number {
   return number;
 }
 
-addRunCommand(program, { config: env['CONFIG_PATH'] ?? 'hummingbird.yaml' }, async (settings, json) => {
+const configPath = env['CONFIG_PATH'] ?? 'hummingbird.yaml';
+addRunCommand(program, { config: configPath }, async (settings, json) => {
   const { runProcess } = await import('./main/run-process.ts');
   const { stdout, stderr } = process;
   process.exitCode = await runProcess(settings, json, { env, stdout, stderr, interrupt: interruption() });
+});
+
+addConfigCommand(program, { file: configPath }, async (task) => {
+  const { runConfigTask } = await import('./cli/config.ts');
+  process.exitCode = await runConfigTask(task, { env, stdout: process.stdout });
 });
 
 program

@@ -1,15 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { CONFIG_SCHEMA_FILE, configSchemaText } from '../../src/settings/file/json-schema.ts';
-import { ROUTING_PAGE, routingPage } from './routing/page.ts';
+import { generatedFiles } from './generated.ts';
 
 /** `node hack/docs/generate-main.ts` writes the files that the code tells; with `--check` a stale one fails. */
 const root = join(import.meta.dirname, '../..');
-const files = [
-  { path: ROUTING_PAGE, content: routingPage() },
-  { path: CONFIG_SCHEMA_FILE, content: configSchemaText() },
-];
-for (const { path, content } of files) {
+for (const { path, content } of generatedFiles()) {
   if (current(path) === content) continue;
   if (process.argv.includes('--check')) {
     process.stderr.write(`${path} is stale: run npm run generate and commit the result\n`);

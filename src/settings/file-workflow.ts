@@ -1,8 +1,8 @@
 import { type AgentWorkflow, AgentWorkflowSpec } from '../crds/agent-workflow.ts';
 import { API_VERSION } from '../crds/meta.ts';
-import { type Environment, type EnvNeed, envSecretName } from './environment.ts';
+import { type Environment, type EnvNeed, envSecretRef } from './environment.ts';
 import type { FileModel, FileSettings, FileWorkflow, SandboxBackend } from './file-schema.ts';
-import type { TokenTier } from './secrets.ts';
+import type { SecretKeyRef, TokenTier } from './secrets.ts';
 
 /** A workflow of the file in the operator's own shape, and what that shape has no place for. */
 export interface ConfiguredWorkflow {
@@ -23,14 +23,15 @@ export const FILE_NAMESPACE = 'file';
  */
 export function configuredWorkflow(
   name: string,
-  { file, settings, prompt, env }: WorkflowParts,
+  { file, settings, prompt, env, secretRef = envSecretRef }: WorkflowParts,
 ): ConfiguredWorkflow {
   const needs: EnvNeed[] = [];
   const at = `workflows.${name}`;
   const secret = (tier: TokenTier, variable: string | undefined, where: string) => {
     if (variable === undefined) return undefined;
-    needs.push({ name: variable, tier, where });
-    return { name: envSecretName(tier), key: variable };
+    const need = { name: variable, tier, where };
+    needs.push(need);
+    return secretRef(need);
   };
   const modelAt = file.model === undefined ? 'settings.model' : `${at}.model`;
   const { gitlab, konflux, testing_farm: testingFarm } = file.data_sources;
@@ -106,6 +107,8 @@ export interface WorkflowParts {
   readonly settings: FileSettings;
   readonly prompt: AgentWorkflow['spec']['prompt'];
   readonly env: Environment;
+  /** What stands for a variable; default: the environment, as if it were Secrets. */
+  readonly secretRef?: ((need: EnvNeed) => SecretKeyRef) | undefined;
 }
 
 function triggersOf(file: FileWorkflow, settings: FileSettings) {

@@ -7,7 +7,7 @@ import { ConfigError, type Fault, faultAt, schemaFaults } from './file/faults.ts
 import { keysAt } from './file/json-schema.ts';
 import { readSource, type Source } from './file/source.ts';
 import { configFileSchema, type FileModel, type FileSettings } from './file-schema.ts';
-import { type ConfiguredWorkflow, configuredWorkflow } from './file-workflow.ts';
+import { type ConfiguredWorkflow, configuredWorkflow, type WorkflowParts } from './file-workflow.ts';
 import { SettingsError } from './operator.ts';
 
 /** The configuration file: which workflows there are, for which projects, and with what. */
@@ -25,6 +25,7 @@ export interface LoadOptions {
   readonly env: Environment;
   /** Takes the place of every workflow's model. */
   readonly model?: string;
+  readonly secretRef?: WorkflowParts['secretRef'];
 }
 
 /** A prompt is Markdown of people; the operator's shape takes no more. */
@@ -66,6 +67,7 @@ export async function loadConfig(path: string, options: LoadOptions): Promise<Co
       settings,
       prompt: prompt.prompt,
       env: options.env,
+      secretRef: options.secretRef,
       file: model === undefined ? file : { ...file, model },
     };
     try {

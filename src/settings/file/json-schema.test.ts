@@ -16,7 +16,8 @@ describe('the schema for editors', () => {
 
   it('takes a model by its name alone, and as a map', () => {
     const { properties } = JSON.parse(configSchemaText());
-    const { anyOf } = properties.settings.properties.model;
+    const { anyOf, ...others } = properties.settings.properties.model;
+    expect(Object.keys(others).toSorted()).toEqual(['default', 'description']);
     expect(anyOf.map(({ type }: { type: string }) => type)).toEqual(['string', 'object']);
   });
 

@@ -6,7 +6,16 @@ type Node = Readonly<Record<string, unknown>>;
 
 /** The JSON schema of the configuration file, for editors. Plain data, the same every time. */
 export function configJsonSchema(): Node {
-  const { $schema, ...schema } = z.toJSONSchema(configFileSchema, { io: 'input', unrepresentable: 'any' });
+  const { $schema, ...schema } = z.toJSONSchema(configFileSchema, {
+    io: 'input',
+    unrepresentable: 'any',
+    // What a schema says of its alternatives is all; zod adds what comes out of a preprocess, such as the map of a model.
+    override({ jsonSchema }) {
+      if (jsonSchema.anyOf === undefined) return;
+      for (const key of ['type', 'properties', 'required', 'additionalProperties'] as const)
+        delete jsonSchema[key];
+    },
+  });
   return { $schema, title: 'Configuration of Hummingbird', ...schema };
 }
 
