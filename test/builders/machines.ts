@@ -23,7 +23,7 @@ export interface MachineWorld extends KubeAccess {
   readonly tempDir: string;
   /** A machine of its own, started. */
   own(
-    options?: Partial<OwnMachineOptions> & { readonly name?: string },
+    options?: Partial<OwnMachineOptions> & { readonly name?: string; readonly reapBy?: Date },
     signal?: AbortSignal,
   ): Promise<Sandbox>;
   /** Names of files below `tempDir`. */
@@ -47,12 +47,12 @@ export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<
     namespaces,
     kubevirt,
     tempDir,
-    own: ({ name = unique('vm'), ...options } = {}, signal) =>
+    own: ({ name = unique('vm'), reapBy = new Date(Date.now() + 600_000), ...options } = {}, signal) =>
       openOwnMachine(
         {
           ...{ namespace, name, machine: MACHINE, user: 'sandbox', runUid: crypto.randomUUID() },
           workflow: 'analyze',
-          reapBy: new Date(Date.now() + 600_000),
+          reapBy,
         },
         {
           ...{ kube: access.kube, logger: silentLogger, tempDir, env: process.env, prove: false },

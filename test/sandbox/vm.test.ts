@@ -3,6 +3,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reapOnce } from '../../src/controllers/pool/reap.ts';
 import type { ResourceKind } from '../../src/crds/meta.ts';
 import { NETWORK_POLICY, SECRET } from '../../src/kube/kinds.ts';
 import { VIRTUAL_MACHINE_INSTANCE } from '../../src/kube/kubevirt/kinds.ts';
@@ -150,6 +151,16 @@ describe('a machine in use', () => {
     expect(error).toBeInstanceOf(SandboxLostError);
     const { log } = world.kubevirt.machine(other.ref.name);
     expect(await log()).not.toContain('Starting session');
+    await other.cleanup();
+  });
+
+  it('that nobody deletes is reaped at its deadline, and no other', async () => {
+    const [late, other] = await Promise.all([world.own({ reapBy: new Date() }), world.own()]);
+    const { kube, events } = world;
+    const pass = () => reapOnce({ kube, events, namespaces: [world.namespaces.sandboxes] });
+    await until('it is reaped', async () => (await pass()).includes(late.ref.name));
+    await until('all of it is gone', async () => (await leftOf(late.ref.name)).length === 0, 90_000);
+    expect(text(await other.exec('echo here'))).toBe('here\n');
     await other.cleanup();
   });
 

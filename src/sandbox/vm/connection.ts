@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../kube/kubevirt/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
+import { CappedOutput } from '../command/collect.ts';
 import { isSpawnFailure, type ProgramExit, type ProgramStreams, runProgram } from '../command/program.ts';
 import { SandboxLostError, SandboxUnavailableError } from '../port.ts';
 import { BOOT_ID_COMMAND, Greeting } from './greeting.ts';
@@ -48,6 +49,7 @@ export class UnreachableError extends Error {
 /** TCP, handshake and login have ConnectTimeout each at the most; a guest may take its time to start a shell. */
 const CONNECT_MS = 20_000;
 const POLL_MS = 10;
+const COMPLAINT_BYTES = 2048;
 
 /** How one command ended, as far as ssh says. */
 export interface SessionEnd {
@@ -170,6 +172,8 @@ export class MachineConnection {
     const files = sshFiles(folder);
     const log = join(folder, 'log');
     const greeting = new Greeting(newId());
+    // What it says before it knows of its log.
+    const stderr = new CappedOutput(COMPLAINT_BYTES);
     const command = remoteCommand(BOOT_ID_COMMAND(greeting.mark));
     const kill = new AbortController();
     await rm(files.socket, { force: true });
@@ -183,7 +187,7 @@ export class MachineConnection {
           args: connectArgs(target, files, { pinned: pinned !== undefined, log, command }),
           env: this.#env,
         },
-        { stdin: 'open', stdout: greeting, signal: kill.signal },
+        { stdin: 'open', stdout: greeting, stderr, signal: kill.signal },
       );
       const open = new OpenConnection({ target, files, folder, ended, end: () => kill.abort() });
       const begun = clock.monotonicMs();
@@ -194,7 +198,7 @@ export class MachineConnection {
       open.end();
       await open.ended;
       if (open.failure !== undefined) throw open.failure;
-      throw this.#refused(inTime ? await complaintIn(log) : `no answer after ${CONNECT_MS / 1000} s`);
+      throw this.#refused(inTime ? await complaintIn(log, stderr) : `no answer after ${CONNECT_MS / 1000} s`);
     } finally {
       await rm(files.key, { force: true });
     }
@@ -259,8 +263,9 @@ class OpenConnection {
 }
 
 /** The last line that says something. */
-async function complaintIn(log: string): Promise<string> {
-  const text = await readFile(log, 'utf8').catch(() => '');
+async function complaintIn(log: string, stderr?: CappedOutput): Promise<string> {
+  const before = Buffer.from(stderr?.kept ?? []).toString('utf8');
+  const text = `${before}\n${await readFile(log, 'utf8').catch(() => '')}`;
   const lines = text
     .split('\n')
     .map((line) => line.trim())
