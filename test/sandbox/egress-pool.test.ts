@@ -103,6 +103,7 @@ it('a pool without probe trusts its cluster, until the probe is enabled', async 
   await until('one can be claimed', async () => (await world.pool('trusting'))?.status?.ready === 1);
   expect(await condition('trusting')).toMatchObject({ status: 'Unknown', reason: 'ProbeDisabled' });
   const { namespace } = world;
+  const enabledAt = Date.now();
   await world.kube.patch(
     SANDBOX_POOLS,
     { namespace, name: 'trusting' },
@@ -110,4 +111,7 @@ it('a pool without probe trusts its cluster, until the probe is enabled', async 
   );
   await until('what stood by before has lost its leave', () => !world.pods('trusting').some(isProven));
   await becomes('trusting', 'True');
+  const { conditions } = (await world.pool('trusting'))?.status ?? {};
+  const saidAt = conditions?.find(({ type }) => type === 'EgressBlocked')?.lastTransitionTime ?? '';
+  expect(Date.parse(saidAt) - enabledAt).toBeGreaterThan(4_500);
 }, 600_000);

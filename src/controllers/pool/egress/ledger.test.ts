@@ -121,6 +121,10 @@ describe('what is probed', () => {
     expect(due(EMPTY_LEDGER, all, 100_000, aPool('1s')).watches).toHaveLength(40);
     expect(due(EMPTY_LEDGER, all, 100_000, aPool('10m')).watches).toHaveLength(1);
   });
+  it('a standby sandbox of a time without probe in full, not by one round', () => {
+    const old = aSandbox('old', { [ANNOTATIONS.egressProbe]: 'disabled' });
+    expect(due(EMPTY_LEDGER, [old])).toEqual({ proofs: ['old'], watches: [] });
+  });
   it('and a standby sandbox of a time without probe loses its leave', () => {
     const old = aSandbox('old', { [ANNOTATIONS.egressProbe]: 'disabled' });
     const run = aSandbox('run', { [ANNOTATIONS.egressProbe]: 'disabled' }, 'active');

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../../crds/duration.ts';
-import { isEgressProven, PROBE_DISABLED } from '../../../crds/egress.ts';
+import { carriesProof, PROBE_DISABLED } from '../../../crds/egress.ts';
 import { ANNOTATIONS, LABELS } from '../../../crds/meta.ts';
 import type { SandboxPool } from '../../../crds/sandbox-pool.ts';
 import type { ProbeFinding, ProbeResult } from '../../../sandbox/port.ts';
@@ -54,7 +54,7 @@ export function dueProbes(
   { now, ms }: Moment,
 ): { readonly proofs: readonly Probeable[]; readonly watches: readonly Probeable[] } {
   const candidates = sandboxes.filter(({ object, usable }) => usable && isUntouched(object));
-  const proven = candidates.filter(({ object }) => isEgressProven(object, now));
+  const proven = candidates.filter(({ object }) => carriesProof(object, now));
   const proofs = candidates.filter(
     (sandbox) => !proven.includes(sandbox) && ms >= againAt(last.get(uidOf(sandbox))),
   );
