@@ -47,6 +47,8 @@ describe(`three replicas, ${RUNS} runs in bursts, a pool of ${POOL} pods`, () =>
             ? { text: `${ANSWER}${JSON.stringify(messages.at(-1)?.content)}` }
             : { toolCalls: [{ name: 'sandbox_exec', args: { command: COMMAND } }] },
       },
+      // More at once than there are pods, and no more than a loaded machine's API server bears.
+      operator: async () => ({ args: [`--max-concurrent-runs=${POOL}`] }),
       // Most of it is spent in line.
       workflowSpec: { limits: { timeout: '2h' } },
     });
