@@ -257,8 +257,9 @@ it('while GitLab does not answer, messages wait in the queue and nobody is refus
   const { faults } = world.gitlab.gitlab;
   faults.add({ path: /members/, status: 503, times: Number.POSITIVE_INFINITY });
   faults.add({ path: /^user/, status: 503, times: Number.POSITIVE_INFINITY });
-  const events = world.aQueue({ maxReceiveCount: 3 });
-  const worker = aWorker(world, events.queue);
+  const events = world.aQueue({ maxReceiveCount: 10 });
+  // The emulator lets an abandoned poll take the message before its wait is over.
+  const worker = aWorker(world, events.queue, { waitSeconds: 1, visibilitySeconds: 2 });
   const payload = hookOf(served, write(served, `/hummingbird ${served.name}`));
   await events.send(await encodeEnvelope({ source: 'gitlab', eventType: 'note', payload }));
   await until('it failed', async () => (await worker.count('messages', 'failed')) > 0);

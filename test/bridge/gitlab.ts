@@ -29,7 +29,8 @@ export async function bridgeGitLab(): Promise<BridgeGitLabWorld> {
   const { state } = gitlab;
   const alice = state.user({ id: 9, username: 'alice' });
   const operator = state.user({ username: 'operator', bot: true });
-  const http = createHttpClient();
+  // Repeats at once: what a test waits for is the bridge's own patience.
+  const http = createHttpClient({ clock: { now: Date.now, random: () => 0, sleep: async () => {} } });
   const own = orchestratorToken(state.token({ user: operator }));
   const options = { http, baseUrl: gitlab.url };
   const bots = new Map<string, string>();
