@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => cleanUp(namespaces));
 
-it.each(['namespaces', 'secrets.example', 'agentworkflow-code-review'])(
+it.each(['namespaces', 'secrets.example', 'agentworkflow-code-review', 'sandboxpool-machines'])(
   'config/samples/%s.yaml is taken',
   async (name) => {
     for (const object of await sampleFile(name, namespaces)) {

@@ -29,17 +29,23 @@ export async function loginOf(
   const [secretName, key, ...rest] = annotations?.[ANNOTATIONS.sshKey]?.split('/') ?? [];
   if (user === undefined || !secretName || !key || rest.length > 0)
     throw new SandboxUnavailableError(`machine ${namespace}/${name} does not say how to log in to it`);
-  if (given !== undefined) return { user, privateKey: `${(await given()).trim()}\n` };
-  const secret = await kube.get(SECRET, { namespace, name: secretName });
-  const value = secret?.data?.[key];
-  if (value === undefined) {
-    const what = secret === undefined ? 'does not exist' : `has no key ${key}`;
-    throw new SandboxUnavailableError(
-      `Secret ${namespace}/${secretName} with the private key of machine ${name} ${what}`,
-    );
-  }
-  const privateKey = Buffer.from(value, 'base64').toString('utf8');
-  for (const line of privateKey.split('\n').map((each) => each.trim()))
+  const text = await (given?.() ?? readKey(kube, { namespace, name: secretName }, key, name));
+  for (const line of text.split('\n').map((each) => each.trim()))
     if (line.length >= SECRET_LINE && !line.startsWith('-----')) onSecret?.(line);
-  return { user, privateKey: `${privateKey.trim()}\n` };
+  return { user, privateKey: `${text.trim()}\n` };
+}
+
+async function readKey(
+  kube: Pick<KubeClient, 'get'>,
+  ref: { readonly namespace: string; readonly name: string },
+  key: string,
+  machine: string,
+): Promise<string> {
+  const secret = await kube.get(SECRET, ref);
+  const value = secret?.data?.[key];
+  if (value !== undefined) return Buffer.from(value, 'base64').toString('utf8');
+  const what = secret === undefined ? 'does not exist' : `has no key ${key}`;
+  throw new SandboxUnavailableError(
+    `Secret ${ref.namespace}/${ref.name} with the private key of machine ${machine} ${what}`,
+  );
 }
