@@ -7,6 +7,7 @@ import { isMachineUsable, machineProblem } from '../../kube/kubevirt/state.ts';
 import type { Logger } from '../../kube/log.ts';
 import type { Sandbox, SandboxProvider } from '../port.ts';
 import { type ConnectionOptions, MachineConnection } from '../vm/connection.ts';
+import { isProcessAlive, removeLeftovers } from '../vm/folder.ts';
 import { machineSandbox } from '../vm/machine.ts';
 import type { Claimable } from './claimable.ts';
 import { claimablePool, type OpenRequest, type PoolTerms } from './pool.ts';
@@ -44,6 +45,11 @@ export interface MachinePool extends SandboxProvider {
 export function machinePool(options: MachinePoolOptions): MachinePool {
   const { kube, logger, cached, machineOf, clock = systemClock, ...terms } = options;
   const connections = new Map<string, OpenMachine>();
+  void removeLeftovers(options.tempDir, {
+    pid: process.pid,
+    startedAt: new Date(Date.now() - 1000 * process.uptime()),
+    isAlive: isProcessAlive,
+  });
 
   function connectionTo(machine: VirtualMachineInstance): MachineConnection {
     const { namespace = '', name = '', uid = '' } = machine.metadata;

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../kube/kubevirt/kinds.ts';
@@ -6,6 +6,7 @@ import type { KubeClient } from '../../kube/port.ts';
 import { CappedOutput } from '../command/collect.ts';
 import { isSpawnFailure, type ProgramExit, type ProgramStreams, runProgram } from '../command/program.ts';
 import { SandboxLostError, SandboxUnavailableError } from '../port.ts';
+import { connectionFolder } from './folder.ts';
 import { BOOT_ID_COMMAND, Greeting } from './greeting.ts';
 import { checkIdentity, type MachineIdentity, otherHostKey, pin, pinnedOn } from './identity.ts';
 import { connectArgs, remoteCommand, type SshFiles, type SshTarget, sessionArgs, sshFiles } from './ssh.ts';
@@ -128,7 +129,7 @@ export class MachineConnection {
         outlook,
       );
     const { user, privateKey } = await this.#options.login();
-    this.#folder ??= await mkdtemp(join(this.#options.tempDir, 'hb-vm-'));
+    this.#folder ??= await connectionFolder(this.#options.tempDir, process.pid);
     const folder = this.#folder;
     const target = { address: outlook.address, user, alias: machine.metadata.uid ?? this.#options.name };
     const pinned = this.#known ?? pinnedOn(machine);
