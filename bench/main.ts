@@ -11,6 +11,7 @@ import { firstRequestBench } from './first-request.ts';
 import { lingerBench } from './linger.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
+import { machineClaimBench, VM, VMPOOL } from './machines.ts';
 import { noteBench } from './note.ts';
 import type { Row, Rows } from './row.ts';
 import { spillMemoryBench, spillTokensBench } from './spill.ts';
@@ -51,6 +52,15 @@ const BENCHES: readonly Bench[] = [
     keys: ['pool.exec.p50ms', 'pool.stream.in.mbs', 'pool.stream.out.mbs'],
     run: (cluster) => backendBench(POOL, cluster),
   },
+  {
+    keys: ['vm.exec.p50ms', 'vm.stream.in.mbs', 'vm.stream.out.mbs'],
+    run: (cluster) => backendBench(VM, cluster),
+  },
+  {
+    keys: ['vmpool.exec.p50ms', 'vmpool.stream.in.mbs', 'vmpool.stream.out.mbs'],
+    run: (cluster) => backendBench(VMPOOL, cluster),
+  },
+  { keys: ['vmclaim.ratio'], run: async (cluster) => machineClaimBench(await cluster()) },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
   {
     keys: ['note.p50ms', 'note.p95ms'],
