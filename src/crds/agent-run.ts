@@ -43,7 +43,9 @@ const trigger = cel(
       .describe('Id of the event that caused the run, such as the id of the failed pipeline.'),
     discussionId: text(64)
       .optional()
-      .describe('GitLab discussion that the answer goes to, such as that of a reply. Left out: the answer opens a new one.'),
+      .describe(
+        'GitLab discussion that the answer goes to, such as that of a reply. Left out: the answer opens a new one.',
+      ),
     noteId: gitlabId.optional().describe('GitLab note with the command or reply.'),
   }),
   {

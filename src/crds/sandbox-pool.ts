@@ -59,7 +59,9 @@ const pod = z.object({
         .describe('What the sandbox may use at most: {cpu: "2", memory: 2Gi}.'),
     })
     .optional()
-    .describe('Resources of one sandbox. Left out: 100m CPU, 256Mi and 256Mi of ephemeral storage requested; 1 CPU, 1Gi and 2Gi at most. A limit of memory is needed where config/admission is installed.'),
+    .describe(
+      'Resources of one sandbox. Left out: 100m CPU, 256Mi and 256Mi of ephemeral storage requested; 1 CPU, 1Gi and 2Gi at most. A limit of memory is needed where config/admission is installed.',
+    ),
   workspace: z
     .object({
       sizeLimit: quantity

@@ -38,6 +38,10 @@ it('of a hundred thousand generated notes none has an effect', () => {
       const note = renderNote({ text: source, marker }, { keys });
       expect(effectsOf(note, keys)).toEqual([]);
     }),
-    { numRuns: Number(process.env['HUMMINGBIRD_TEST_NOTES'] ?? 100_000) },
+    // The same notes each time, so that a fault is there for everybody; others with another seed.
+    {
+      numRuns: Number(process.env['HUMMINGBIRD_TEST_NOTES'] ?? 100_000),
+      seed: Number(process.env['HUMMINGBIRD_TEST_SEED'] ?? 20),
+    },
   );
 }, 600_000);

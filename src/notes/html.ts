@@ -13,6 +13,8 @@ export function* htmlEdits(html: string, details: { open: number }): Generator<E
   for (const match of html.matchAll(TAG)) {
     if (!isHarmless(match, details)) yield { offset: match.index, length: 1, text: '&lt;' };
   }
+  // Text here, an image to a parser that sees a table in these lines.
+  for (const { index } of html.matchAll(/!(?=\[)/g)) yield { offset: index, length: 1, text: '(image) ' };
   yield* mentionEdits(html);
 }
 

@@ -31,7 +31,7 @@ function isPayload(part: string): boolean {
 const LONG_TITLE_WORD = 20;
 
 /** Characters at which parsers disagree whether a bare address goes on: what follows could be Markdown to one of them. */
-export const isOddAddress = (address: string): boolean => /[[\]`\\!"|*^{}]/.test(address);
+export const isOddAddress = (address: string): boolean => /[[\]`\\!"|*^{}<>]/.test(address);
 
 /** An address in prose, as GitLab finds it: up to a blank or a bracket. */
 export const ADDRESS = /\bhttps?:\/\/[^\s<>]+/gi;

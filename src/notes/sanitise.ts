@@ -4,7 +4,7 @@ import { isCostly } from './cost.ts';
 import { htmlEdits } from './html.ts';
 import { ADDRESS, carriesData, isOddAddress } from './links.ts';
 import { applyEdits, type Edit, nodesOf, parseMarkdown, type Range, rangeOf } from './markdown.ts';
-import { CLOSING, textEdits } from './references.ts';
+import { CLOSING, mentionEdits, textEdits } from './references.ts';
 
 export interface SanitiseOptions {
   /** Links to these may carry data in their address. Lower case, without port. Default: none. */
@@ -65,19 +65,25 @@ function* nodeEdits(source: string, root: Root, trustedHosts: readonly string[])
     const range = rangeOf(node);
     const slice = source.slice(range.start, range.end);
     if (node.type === 'html') yield* at(range, [...htmlEdits(slice, details)]);
-    else if (node.type === 'code') yield* at(range, infoEdits(slice));
-    else if (node.type === 'text')
+    else if (node.type === 'code') {
+      yield* at(range, infoEdits(slice));
+      // Parsers disagree on what is indented enough behind a list's marker.
+      if (parent?.type === 'listItem' && !/^[`~]/.test(slice)) yield* at(range, [...mentionEdits(slice)]);
+    } else if (node.type === 'text')
       yield* at(range, [
         ...(isBareAddress(parent, slice, range)
           ? strayMentions(slice, source[range.start - 1])
-          : [...textEdits(slice), ...addressEdits(slice, trustedHosts)]),
+          : [...textEdits(slice, source[range.end]), ...addressEdits(slice, trustedHosts)]),
       ]);
     else if (node.type === 'image' || node.type === 'imageReference')
       yield* imageEdits(targets, node, parent, range);
     else if (node.type === 'link' || node.type === 'definition') {
       if (isRefusedTarget(node.url))
         yield insertion(range.start, '\\', slice.startsWith('<') ? 'escape' : 'insert');
-      else if (carriesData(node.url, trustedHosts) || (!slice.startsWith('[') && isOddAddress(slice)))
+      else if (
+        carriesData(node.url, trustedHosts) ||
+        (!slice.startsWith('[') && isOddAddress(slice.replace(/^<|>$/g, '')))
+      )
         yield* unlinked(source, node, range);
     }
     if (parent?.type === 'root') yield* dollarEdits(source, node);
