@@ -303,12 +303,7 @@ describe('what people can mend', () => {
       /no workflow of hummingbird\.yaml lists the project group\/other/,
     ],
     ['a workflow that is not there', ['--event', EVENT, '--workflow', 'x'], /there are: analyze-failures/],
-    [
-      'a sandbox of a later version',
-      ['--event', EVENT, '--sandbox', 'kubevirt'],
-      /kubevirt is not available/,
-    ],
-    ...['k8s', 'k8spool'].map((backend): [string, string[], RegExp] => [
+    ...['k8s', 'k8spool', 'kubevirt', 'kubevirtpool'].map((backend): [string, string[], RegExp] => [
       `a cluster that is not named for ${backend}`,
       ['--event', EVENT, '--sandbox', backend],
       /needs --context or --kubeconfig/,
