@@ -328,10 +328,10 @@ export function sandboxConformance(name: string, open: () => Promise<Conformance
         const script = `trap 'echo last words; exit' TERM; while :; do sleep 0.1; done`;
         let said = '';
         // A sandbox that gets no processor for some seconds says nothing in its grace.
-        for (let tries = 0; said === '' && tries < 6; tries += 1)
+        for (const end = Date.now() + 150_000; said === '' && Date.now() < end; )
           said = text(await sandbox.exec(script, { timeoutMs: 1_000 }));
         expect(said).toBe('last words\n');
-      });
+      }, 240_000);
 
       it('and the sandbox is as good as before', async () => {
         expect(await sandbox.exec('echo here; exit 3')).toMatchObject({ exitCode: 3, stdoutBytes: 5 });
