@@ -6,7 +6,8 @@ const SLACK_MS = 5_000;
 
 /**
  * With more processes than this all of them are stopped before anything else, by one call, and those that are not
- * meant go on afterwards: a fork bomb leaves the script a thousandth of the processor.
+ * meant go on afterwards: a fork bomb leaves the script a thousandth of the processor. Zombies, which nobody reaps in a
+ * pod, count only for the stop; a crowd of living ones is not asked to end, and stays stopped until it is killed.
  */
 const CROWD = 256;
 
@@ -102,9 +103,14 @@ search() {
   crowd=
   if [ -n "$since" ] && [ $# -gt ${CROWD} ]; then crowd=1; kill -STOP -1; fi
   if [ $signal = TERM ]; then
-    [ -z "$crowd" ] || exit 0
+    if [ -n "$crowd" ]; then
+      look
+      set -- $table
+      [ $# -le ${CROWD} ] || exit 0
+    fi
     search
     [ "$victims" = ' ' ] || kill -TERM $victims
+    [ -z "$crowd" ] || kill -CONT -1
     exit 0
   fi
   pass=0
