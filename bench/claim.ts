@@ -4,13 +4,12 @@ import type { Namespaces } from '../hack/operator/install.ts';
 import { createClient } from '../src/kube/client.ts';
 import { connect } from '../src/kube/config.ts';
 import { createInformer, type Informer } from '../src/kube/informer.ts';
-import { POD, type Pod } from '../src/kube/kinds.ts';
+import { DEPLOYMENT, POD, type Pod } from '../src/kube/kinds.ts';
 import { isUsable } from '../src/kube/pod-state.ts';
 import type { KubeClient } from '../src/kube/port.ts';
 import { createTransport } from '../src/kube/transport.ts';
 import { podPool } from '../src/sandbox/pool/pool.ts';
 import type { Sandbox, SandboxProvider } from '../src/sandbox/port.ts';
-import { sandboxPod } from '../test/cluster/shared.ts';
 import { aWorld } from '../test/operator/world.ts';
 import { percentile, type Rows, rounded } from './row.ts';
 
@@ -97,9 +96,12 @@ async function oneColdStart(
   const unsubscribe = pods.subscribe(({ object }) => {
     if (object.metadata.name === name && isUsable(object)) ready.resolve();
   });
-  const pod = sandboxPod(name) as Pod; // what a manifest is before the API server has filled it in
+  const pool = await kube.get(DEPLOYMENT, { namespace: sandboxes, name: 'analysis' });
+  if (pool === undefined) throw new Error('bench: the pool has no Deployment');
+  const metadata = { name, namespace: sandboxes };
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: pool.spec.template.spec };
   const before = performance.now();
-  await kube.create(POD, { ...pod, metadata: { ...pod.metadata, namespace: sandboxes } });
+  await kube.create(POD, pod);
   await ready.promise;
   const took = performance.now() - before;
   unsubscribe();
