@@ -8,6 +8,7 @@ import { silentLogger } from '../src/kube/log.ts';
 import { createTransport } from '../src/kube/transport.ts';
 import { podSandbox } from '../src/sandbox/pod/pod.ts';
 import { podmanSandbox } from '../src/sandbox/podman/podman.ts';
+import { podOpener } from '../src/sandbox/pool/open-pod.ts';
 import { podPool } from '../src/sandbox/pool/pool.ts';
 import { type Sandbox, SCRATCH } from '../src/sandbox/port.ts';
 import { createNamespace, deleteNamespace, sandboxPod } from '../test/cluster/shared.ts';
@@ -112,13 +113,7 @@ export const POOL: Backend = {
     const kube = createClient(transport);
     const provider = podPool({
       kube,
-      openPod: ({ pod, name, ...rest }) =>
-        podSandbox({
-          ...{ connection: execConnection(connection), client: kube, logger: silentLogger, ...rest },
-          pod: name,
-          ref: { kind: 'PodPool', name, namespace: rest.namespace },
-          ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-        }),
+      openPod: podOpener({ connection: execConnection(connection), client: kube, logger: silentLogger }),
     });
     const request = {
       ...{ runUid: randomUUID(), runName: 'bench', runNamespace: world.namespaces.agents },

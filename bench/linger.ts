@@ -11,7 +11,7 @@ import { createInformer } from '../src/kube/informer.ts';
 import { POD } from '../src/kube/kinds.ts';
 import { silentLogger } from '../src/kube/log.ts';
 import { createTransport } from '../src/kube/transport.ts';
-import { podSandbox } from '../src/sandbox/pod/pod.ts';
+import { podOpener } from '../src/sandbox/pool/open-pod.ts';
 import { podPool } from '../src/sandbox/pool/pool.ts';
 import type { Sandbox, SandboxProvider, SandboxRequest } from '../src/sandbox/port.ts';
 import type { ObjectStore } from '../src/store/port.ts';
@@ -49,11 +49,7 @@ export async function lingerBench(cluster: Cluster): Promise<Rows> {
     const provider = podPool({
       kube,
       cachedPods: () => pods.list(),
-      openPod: ({ pod: _, name, ...rest }) =>
-        podSandbox({
-          ...{ connection: exec, client: kube, pod: name, logger: silentLogger, ...rest },
-          ref: { kind: 'PodPool', name, namespace: rest.namespace },
-        }),
+      openPod: podOpener({ connection: exec, client: kube, logger: silentLogger }),
     });
     const reclaims: number[] = [];
     const restores: number[] = [];

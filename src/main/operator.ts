@@ -28,9 +28,9 @@ import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
 import { createTransport } from '../kube/transport.ts';
-import { podSandbox } from '../sandbox/pod/pod.ts';
 import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
 import { claimMetrics } from '../sandbox/pool/metrics.ts';
+import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
@@ -119,18 +119,7 @@ export async function joinOperator(
     metrics: claims,
     podOf: podForRun,
     cachedPods: (ns) => (pods.hasSynced ? pods.list((pod) => pod.metadata.namespace === ns) : undefined),
-    openPod: ({ pod, namespace: podNamespace, name, deletePod, lingerPod }) =>
-      podSandbox({
-        connection: exec,
-        client: kube,
-        ref: { kind: 'PodPool', name, namespace: podNamespace },
-        namespace: podNamespace,
-        pod: name,
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-        deletePod,
-        lingerPod,
-        logger: log,
-      }),
+    openPod: podOpener({ connection: exec, client: kube, logger: log }),
   });
   const sandboxes = poolsByBackend({
     pods: podSandboxes,

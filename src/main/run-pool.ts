@@ -6,8 +6,8 @@ import { labelValue } from '../crds/labels.ts';
 import { LABELS, MANAGED_BY } from '../crds/meta.ts';
 import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import { sleep, systemClock } from '../kube/clock.ts';
-import { podSandbox } from '../sandbox/pod/pod.ts';
 import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
+import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import { type MachinePool, machinePool } from '../sandbox/pool/vmi-pool.ts';
 import { type SandboxProvider, SandboxUnavailableError } from '../sandbox/port.ts';
@@ -73,16 +73,10 @@ export function poolSandboxes(options: RunSandboxOptions): RunSandboxes {
 }
 
 function podsOf(options: RunSandboxOptions, { kube, exec: connection }: RunCluster): SandboxProvider {
-  const logger = loggerOf(options);
   return podPool({
     kube,
     podOf: podForRun,
-    openPod: ({ pod, namespace, name, deletePod, lingerPod }) =>
-      podSandbox({
-        ...{ connection, client: kube, namespace, pod: name, deletePod, lingerPod, logger },
-        ref: { kind: 'PodPool', name, namespace },
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-      }),
+    openPod: podOpener({ connection, client: kube, logger: loggerOf(options) }),
   });
 }
 

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/kube/clock.ts';
 import { type ExecConnection, execConnection } from '../../src/kube/exec-connection.ts';
 import { NETWORK_POLICY, POD, type Pod } from '../../src/kube/kinds.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podSandbox } from '../../src/sandbox/pod/pod.ts';
+import { podOpener } from '../../src/sandbox/pool/open-pod.ts';
 import { type PodPoolOptions, podPool } from '../../src/sandbox/pool/pool.ts';
 import type { ClaimResult, SandboxProvider, SandboxRequest } from '../../src/sandbox/port.ts';
 import { recording } from '../builders/kube-access.ts';
@@ -27,12 +27,7 @@ function aProvider(options: Partial<PodPoolOptions> = {}): SandboxProvider {
   return podPool({
     kube: world.kube,
     podOf: podForRun,
-    openPod: ({ pod, name, ...rest }) =>
-      podSandbox({
-        ...{ connection, client: world.kube, pod: name, logger: silentLogger, ...rest },
-        ref: { kind: 'PodPool', name, namespace: rest.namespace },
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-      }),
+    openPod: podOpener({ connection, client: world.kube, logger: silentLogger }),
     ...options,
   });
 }

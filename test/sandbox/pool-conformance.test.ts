@@ -3,7 +3,7 @@ import { lingers } from '../../src/crds/lingering.ts';
 import { execConnection } from '../../src/kube/exec-connection.ts';
 import { POD } from '../../src/kube/kinds.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podSandbox } from '../../src/sandbox/pod/pod.ts';
+import { podOpener } from '../../src/sandbox/pool/open-pod.ts';
 import { podPool } from '../../src/sandbox/pool/pool.ts';
 import type { Sandbox } from '../../src/sandbox/port.ts';
 import { poolWorld, until } from '../builders/pool.ts';
@@ -17,12 +17,7 @@ sandboxConformance('pool', async () => {
   const provider = podPool({
     kube: world.kube,
     cachedPods: () => world.pods.list(),
-    openPod: ({ pod, name, ...rest }) =>
-      podSandbox({
-        ...{ connection, client: world.kube, pod: name, logger: silentLogger, ...rest },
-        ref: { kind: 'PodPool', name, namespace },
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-      }),
+    openPod: podOpener({ connection, client: world.kube, logger: silentLogger }),
   });
   const podOf = ({ ref }: Sandbox) => world.kube.get(POD, { namespace, name: ref.name });
   return {

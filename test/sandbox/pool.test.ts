@@ -4,7 +4,7 @@ import { SANDBOX_POOLS } from '../../src/crds/sandbox-pool.ts';
 import { type ExecConnection, execConnection } from '../../src/kube/exec-connection.ts';
 import { DEPLOYMENT, NETWORK_POLICY, POD, type Pod, REPLICA_SET } from '../../src/kube/kinds.ts';
 import { silentLogger } from '../../src/kube/log.ts';
-import { podSandbox } from '../../src/sandbox/pod/pod.ts';
+import { podOpener } from '../../src/sandbox/pool/open-pod.ts';
 import { type PodPoolOptions, podPool } from '../../src/sandbox/pool/pool.ts';
 import type { ClaimResult, Sandbox, SandboxProvider, SandboxRequest } from '../../src/sandbox/port.ts';
 import { recording } from '../builders/kube-access.ts';
@@ -26,18 +26,7 @@ function aProvider(options: Partial<PodPoolOptions> = {}): SandboxProvider {
   return podPool({
     kube: world.kube,
     cachedPods: () => world.pods.list(),
-    openPod: ({ pod, namespace: inNamespace, name, deletePod, lingerPod }) =>
-      podSandbox({
-        connection,
-        client: world.kube,
-        ref: { kind: 'PodPool', name, namespace: inNamespace },
-        namespace: inNamespace,
-        pod: name,
-        ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-        deletePod,
-        lingerPod,
-        logger: silentLogger,
-      }),
+    openPod: podOpener({ connection, client: world.kube, logger: silentLogger }),
     ...options,
   });
 }
