@@ -1,5 +1,8 @@
 import { type Clock, sleep } from '../../kube/clock.ts';
+import type { ByteSink } from '../../kube/exec.ts';
 import { SandboxLostError } from '../port.ts';
+import type { CommandEnd, CommandStreams } from './commands.ts';
+import { CommandInput, EndMarkFilter } from './input.ts';
 import { KILL_SCRIPT, killArguments } from './kill-script.ts';
 import { shellScript } from './marked-command.ts';
 
@@ -36,6 +39,56 @@ const RETRY_PAUSE_MS = 200;
 const GRACE_MS = 3_000;
 /** After its processes are dead, an exec gets this long to say so with the rest of its output. */
 const SETTLE_MS = 2_000;
+
+/**
+ * Waits for a command that runs until it ends, and hands its end to `finished`; ends it when its time is over or its
+ * signal is aborted before. Rejects with what broke its input, and with the signal's reason.
+ */
+export async function untilEnded<End>(
+  options: EndingOptions,
+  command: Omit<RunningCommand, 'settled'> & {
+    readonly running: Promise<End>;
+    readonly input: CommandInput | undefined;
+  },
+  { signal, timeoutMs }: Pick<CommandStreams, 'signal' | 'timeoutMs'>,
+  finished: (end: End) => CommandEnd | Promise<CommandEnd>,
+): Promise<CommandEnd> {
+  const { running, input, ...rest } = command;
+  const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
+  const onAbort = () => stop.resolve('Aborted');
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  const cancelTimer =
+    timeoutMs === undefined ? undefined : options.clock.after(timeoutMs, () => stop.resolve('TimedOut'));
+  try {
+    const first = await Promise.race([running.then((end) => ({ end })), stop.promise]);
+    if (input?.failure !== undefined) throw input.failure.cause;
+    if (typeof first !== 'string') return await finished(first.end);
+    const ended = endCommand(options, { ...rest, settled: running }, { polite: first === 'TimedOut' });
+    if (first === 'TimedOut') {
+      await ended;
+      return { kind: 'TimedOut' };
+    }
+    // Whoever gave the run up deletes its sandbox, whatever is left in it.
+    await ended.catch(() => undefined);
+    throw signal?.reason;
+  } finally {
+    cancelTimer?.();
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** A command's input, and the filter of its stderr that finds where it ended. `endMark`: an id that is used once. */
+export function inputOf(
+  options: EndingOptions,
+  { id, begunMs }: Pick<RunningCommand, 'id' | 'begunMs'>,
+  endMark: string,
+  stdin: AsyncIterable<Uint8Array>,
+  sink: ByteSink | undefined,
+) {
+  const source = new CommandInput(stdin, () => killCommand(options, { id, begunMs }));
+  return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
+}
 
 /**
  * Ends a command and takes the rest of its output; afterwards its connection is closed. `polite`: it is asked first

@@ -4,8 +4,7 @@ import { ExecError, type ExecFailure } from '../../kube/exec-error.ts';
 import { POD } from '../../kube/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
-import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
-import { CommandInput, EndMarkFilter } from '../command/input.ts';
+import { type EndingOptions, inputOf, killCommand, untilEnded } from '../command/ending.ts';
 import { markedCommand, shellCommand } from '../command/marked-command.ts';
 import { ROOM_FOR_PROCESSES, SandboxLostError } from '../port.ts';
 import { execInPod, type PodExecOptions } from './exec.ts';
@@ -44,44 +43,28 @@ export class PodCommands implements Commands {
    * are killed. Rejects with `SandboxLostError`, the signal's reason, the source's own error, or `ExecError`.
    */
   async run(id: string, command: readonly string[], streams: CommandStreams): Promise<CommandEnd> {
-    const { signal, timeoutMs } = streams;
-    signal?.throwIfAborted();
+    streams.signal?.throwIfAborted();
     const cut = new AbortController();
     const begunMs = this.#options.clock.monotonicMs();
     const input =
-      streams.stdin === undefined ? undefined : this.#input(id, begunMs, streams.stdin, streams.stderr);
+      streams.stdin === undefined
+        ? undefined
+        : inputOf(this.#ending, { id, begunMs }, this.#options.newId(), streams.stdin, streams.stderr);
     const running = execInPod(
       this.#options,
       markedCommand(id, command, input?.endMark),
       input === undefined ? streams : { ...streams, stdin: input.source, stderr: input.stderr },
       cut.signal,
     );
-    const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
-    const onAbort = () => stop.resolve('Aborted');
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const cancelTimer =
-      timeoutMs === undefined
-        ? undefined
-        : this.#options.clock.after(timeoutMs, () => stop.resolve('TimedOut'));
+    const sent = { id, begunMs, running, input: input?.source, cut: () => cut.abort() };
     try {
-      const first = await Promise.race([running, stop.promise]);
-      if (input?.source.failure !== undefined) throw input.source.failure.cause;
-      if (typeof first !== 'string') return await this.#checked({ kind: 'Exited', exitCode: first.exitCode });
-      const ending = { id, begunMs, settled: running, cut: () => cut.abort() };
-      const ended = endCommand(this.#ending, ending, { polite: first === 'TimedOut' });
-      if (first === 'TimedOut') {
-        await ended;
-        return { kind: 'TimedOut' };
-      }
-      // Whoever gave the run up deletes its sandbox, whatever is left in it.
-      await ended.catch(() => undefined);
-      throw signal?.reason;
+      return await untilEnded(this.#ending, sent, streams, ({ exitCode }) =>
+        this.#checked({ kind: 'Exited', exitCode }),
+      );
     } catch (error) {
       const failure = input?.source.failure;
       throw failure === undefined ? await this.#afterFailure(id, begunMs, error) : failure.cause;
     } finally {
-      cancelTimer?.();
-      signal?.removeEventListener('abort', onAbort);
       await input?.stderr.flush();
     }
   }
@@ -116,12 +99,6 @@ export class PodCommands implements Commands {
     const { client, namespace, pod, container, uid } = this.#options;
     const found = await client.get(POD, { namespace, name: pod }, signal === undefined ? {} : { signal });
     return outlook(found, container, uid);
-  }
-
-  #input(id: string, begunMs: number, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
-    const endMark = this.#options.newId();
-    const source = new CommandInput(stdin, () => killCommand(this.#ending, { id, begunMs }));
-    return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
   get #ending(): EndingOptions {

@@ -2,8 +2,8 @@ import { type Clock, sleep } from '../../kube/clock.ts';
 import type { ByteSink } from '../../kube/exec.ts';
 import { CappedOutput } from '../command/collect.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
-import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
-import { CommandInput, EndMarkFilter } from '../command/input.ts';
+import { type EndingOptions, inputOf, untilEnded } from '../command/ending.ts';
+import { EndMarkFilter } from '../command/input.ts';
 import { markedCommand, shellCommand, shellScript } from '../command/marked-command.ts';
 import { ROOM_FOR_PROCESSES, SandboxLostError } from '../port.ts';
 import { askPodman, complaintOf, type PodmanCli, type PodmanExit, runPodman } from './cli.ts';
@@ -37,12 +37,13 @@ export class PodmanCommands implements Commands {
   }
 
   async run(id: string, command: readonly string[], streams: CommandStreams): Promise<CommandEnd> {
-    const { signal, timeoutMs } = streams;
-    signal?.throwIfAborted();
+    streams.signal?.throwIfAborted();
     const cut = new AbortController();
     const begunMs = this.#options.clock.monotonicMs();
     const input =
-      streams.stdin === undefined ? undefined : this.#input(id, begunMs, streams.stdin, streams.stderr);
+      streams.stdin === undefined
+        ? undefined
+        : inputOf(this.#ending, { id, begunMs }, this.#options.newId(), streams.stdin, streams.stderr);
     const begun = new Beginning(this.#options.newId(), input?.stderr ?? streams.stderr);
     const words = shellScript(BEGIN, begun.mark, ...markedCommand(id, command, input?.endMark));
     const running = runPodman(this.#options.cli, this.#execArgs(words, input !== undefined), {
@@ -51,31 +52,12 @@ export class PodmanCommands implements Commands {
       ...(streams.stdout === undefined ? {} : { stdout: streams.stdout }),
       ...(input === undefined ? {} : { stdin: input.source }),
     });
-    const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
-    const onAbort = () => stop.resolve('Aborted');
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const cancelTimer =
-      timeoutMs === undefined
-        ? undefined
-        : this.#options.clock.after(timeoutMs, () => stop.resolve('TimedOut'));
+    const sent = { id, begunMs, running, input: input?.source, cut: () => cut.abort() };
     try {
-      const first = await Promise.race([running, stop.promise]);
-      if (input?.source.failure !== undefined) throw input.source.failure.cause;
-      if (typeof first !== 'string') return await this.#checked(first, begun);
-      const ending = { id, begunMs, settled: running, cut: () => cut.abort() };
-      const ended = endCommand(this.#ending, ending, { polite: first === 'TimedOut' });
-      if (first === 'TimedOut') {
-        await ended;
-        return { kind: 'TimedOut' };
-      }
-      // Whoever gave the run up removes its container, whatever is left in it.
-      await ended.catch(() => undefined);
-      throw signal?.reason;
+      return await untilEnded(this.#ending, sent, streams, (exit) => this.#checked(exit, begun));
     } catch (error) {
       throw input?.source.failure?.cause ?? error;
     } finally {
-      cancelTimer?.();
-      signal?.removeEventListener('abort', onAbort);
       await begun.sink.flush();
       await input?.stderr.flush();
     }
@@ -105,12 +87,6 @@ export class PodmanCommands implements Commands {
   #execArgs(words: readonly string[], withInput: boolean): readonly string[] {
     const { container } = this.#options;
     return [...this.#options.globalArgs(), 'exec', ...(withInput ? ['-i'] : []), container, ...words];
-  }
-
-  #input(id: string, begunMs: number, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
-    const endMark = this.#options.newId();
-    const source = new CommandInput(stdin, () => killCommand(this.#ending, { id, begunMs }));
-    return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
   get #ending(): EndingOptions {

@@ -1,8 +1,7 @@
 import { type Clock, sleep } from '../../kube/clock.ts';
 import type { ByteSink } from '../../kube/exec.ts';
 import type { CommandEnd, CommandStreams, Commands } from '../command/commands.ts';
-import { type EndingOptions, endCommand, killCommand } from '../command/ending.ts';
-import { CommandInput, EndMarkFilter } from '../command/input.ts';
+import { type EndingOptions, inputOf, killCommand, untilEnded } from '../command/ending.ts';
 import { markedCommand } from '../command/marked-command.ts';
 import { SandboxLostError } from '../port.ts';
 import { type MachineConnection, type SessionEnd, UnreachableError } from './connection.ts';
@@ -69,11 +68,14 @@ export class MachineCommands implements Commands {
   }
 
   async #runNow(id: string, command: readonly string[], streams: CommandStreams): Promise<CommandEnd> {
-    const { signal, timeoutMs, stdin, stdout } = streams;
+    const { stdin, stdout } = streams;
     const { clock, newId } = this.#options;
     const cut = new AbortController();
     const begunMs = clock.monotonicMs();
-    const input = stdin === undefined ? undefined : this.#input(id, begunMs, stdin, streams.stderr);
+    const input =
+      stdin === undefined
+        ? undefined
+        : inputOf(this.#ending, { id, begunMs }, newId(), stdin, streams.stderr);
     const frame = new Frame(
       markedCommand(id, command, input?.endMark),
       newId,
@@ -84,30 +86,14 @@ export class MachineCommands implements Commands {
       ...(stdout === undefined ? {} : { stdout }),
       ...(input === undefined ? {} : { stdin: input.source, onEnd: () => input.source.end() }),
     });
-    const stop = Promise.withResolvers<'TimedOut' | 'Aborted'>();
-    const onAbort = () => stop.resolve('Aborted');
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) onAbort();
-    const cancelTimer =
-      timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => stop.resolve('TimedOut'));
+    const sent = { id, begunMs, running, input: input?.source, cut: () => cut.abort() };
     try {
-      const first = await Promise.race([running, stop.promise]);
-      if (input?.source.failure !== undefined) throw input.source.failure.cause;
-      if (typeof first !== 'string') return await this.#checked(first, frame, { id, begunMs });
-      const ending = { id, begunMs, settled: running, cut: () => cut.abort() };
-      const ended = endCommand(this.#ending, ending, { polite: first === 'TimedOut' });
-      if (first === 'TimedOut') {
-        await ended;
-        return { kind: 'TimedOut' };
-      }
-      // Whoever gave the run up deletes its machine, whatever is left in it.
-      await ended.catch(() => undefined);
-      throw signal?.reason;
+      return await untilEnded(this.#ending, sent, streams, (end) =>
+        this.#checked(end, frame, { id, begunMs }),
+      );
     } catch (error) {
       throw input?.source.failure?.cause ?? error;
     } finally {
-      cancelTimer?.();
-      signal?.removeEventListener('abort', onAbort);
       running.catch(() => undefined);
     }
   }
@@ -122,12 +108,6 @@ export class MachineCommands implements Commands {
     } finally {
       await frame.flush();
     }
-  }
-
-  #input(id: string, begunMs: number, stdin: AsyncIterable<Uint8Array>, sink: ByteSink | undefined) {
-    const endMark = this.#options.newId();
-    const source = new CommandInput(stdin, () => killCommand(this.#ending, { id, begunMs }));
-    return { endMark, source, stderr: new EndMarkFilter(endMark, sink, () => source.end()) };
   }
 
   get #ending(): EndingOptions {
