@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const CANARY = 'glpat-canary-0123456789';
-const ENV = { READ: CANARY, WRITE: CANARY, GOOGLE_API_KEY: CANARY, KUBECONFIG: '/root/.kube/config' };
+const ENV = { READ: CANARY, WRITE: CANARY, GOOGLE_API_KEY: CANARY, KUBECONFIG: '/etc/kubeconfig' };
 
 async function asked(text: string, task: Partial<ConfigTask>, env: Record<string, string> = ENV) {
   await writeFile(file, text);
