@@ -41,12 +41,6 @@ module.exports = {
     only('sandbox', [room('kube'), room('crds')], 'Sandboxes know Kubernetes, nothing of GitLab'),
     only('store', [room('http')], 'Stores know bytes'),
     only('delivery', [port('sandbox'), agentPorts], 'Checks and edits of bumps know ports only'),
-    only('charts', [room('http'), port('delivery')], 'Where packed charts come from'),
-    only(
-      'bumps',
-      [room('http'), port('delivery'), tokens],
-      'The action tier of bumps: labels, statuses, commits',
-    ),
     only(
       'bridge',
       [room('crds'), room('kube'), port('notes'), port('store'), tokens],
