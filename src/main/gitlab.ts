@@ -6,9 +6,10 @@ import type { MergeRequests, Notes, NotesFactory, Threads } from '../notes/port.
 import { createThreads } from '../notes/threads.ts';
 import { type OperatorSettings, SettingsError } from '../settings/operator.ts';
 import type { References, Resolved } from '../settings/references.ts';
-import { orchestratorToken, type ToolToken } from '../settings/tokens.ts';
+import { orchestratorToken } from '../settings/tokens.ts';
 import { createSourceFactory } from '../sources/factory.ts';
 import type { SourceFactory } from '../sources/port.ts';
+import { declaredSources } from './sources.ts';
 
 export interface GitLabParts {
   readonly notes: NotesFactory;
@@ -22,7 +23,7 @@ export function joinGitLab(parts: {
   readonly settings: OperatorSettings;
   readonly http: HttpClient;
   readonly references: References;
-  workflow(ref: { readonly namespace: string; readonly name: string }): Promise<AgentWorkflow | undefined>;
+  workflow(ref: WorkflowRef): Promise<AgentWorkflow | undefined>;
 }): GitLabParts {
   const { settings, http, references } = parts;
   const baseUrl = settings.gitlabUrl;
@@ -37,30 +38,14 @@ export function joinGitLab(parts: {
     sources: createSourceFactory({
       http,
       gitlabUrl: baseUrl,
-      async gitlabToken(ref, project) {
+      async declared(ref, project) {
         const workflow = await parts.workflow(ref);
-        const token = workflow && (await readToken(references, workflow, project));
-        if (token === undefined) return undefined;
-        if (token.kind === 'Invalid') throw new Error(token.message);
-        return token.value;
-      },
-      async allowedProjects(ref) {
-        return (await parts.workflow(ref))?.spec.dataSources.gitlab?.allowedProjects ?? [];
+        const declared = workflow && (await declaredSources(references, workflow, project));
+        if (declared?.kind === 'Invalid') throw new Error(declared.message);
+        return declared?.value ?? {};
       },
     }),
   };
-}
-
-/** Undefined when the workflow declares no GitLab source: its runs have no GitLab tools. */
-export async function readToken(
-  references: References,
-  workflow: AgentWorkflow,
-  project: string,
-): Promise<Resolved<ToolToken> | undefined> {
-  const declared =
-    workflow.spec.dataSources.gitlab !== undefined ||
-    workflow.spec.projects.some(({ path, tokens }) => path === project && tokens?.gitlab !== undefined);
-  return declared ? references.gitlabToolToken(workflow, project) : undefined;
 }
 
 /** Notes of a workflow's bot on one project. */

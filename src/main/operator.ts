@@ -10,6 +10,7 @@ import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
 import { inForce } from '../controllers/workflow/accept.ts';
 import { newestKept } from '../controllers/workflow/kept.ts';
+import { pinnedWorkflow, workflowPins } from '../controllers/workflow/pins.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
@@ -35,11 +36,12 @@ import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { joinBridge } from './bridge.ts';
 import { joinEgress } from './egress.ts';
-import { joinGitLab, readToken, workflowNotes } from './gitlab.ts';
+import { joinGitLab, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinMachines } from './machines.ts';
 import { proxiesOf } from './proxies.ts';
 import { joinReferences, openModel } from './references.ts';
+import { declaredSources } from './sources.ts';
 import { openStore } from './store.ts';
 
 /** A run asks for the same Secrets at its admission, for its note and for its loop, all within a second. */
@@ -98,9 +100,11 @@ export async function joinOperator(
   });
   const workflowInForce = (workflow: AgentWorkflow): AgentWorkflow =>
     inForce(workflow, (one) => newestKept(one, revisions.list()));
-  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> => {
+  const pins = workflowPins({ kube, revisions: () => revisions.list() });
+  const workflowOf = async ({ revision, ...ref }: RunWorkflow): Promise<AgentWorkflow | undefined> => {
     const workflow = workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref));
-    return workflow && workflowInForce(workflow);
+    const spec = revision === undefined ? undefined : await pins.pinned({ ...ref, name: revision });
+    return spec === undefined ? workflow && workflowInForce(workflow) : pinnedWorkflow(spec, ref, workflow);
   };
   const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
@@ -141,13 +145,13 @@ export async function joinOperator(
       holderName,
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
       workflow: (ref) => workflowOf(ref),
+      pins,
       actionToken: (workflow, project) => runReferences.actionToken(workflow, project),
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
       sources: gitlab.sources,
-      sourceAccess: async (workflow, project) =>
-        (await readToken(runReferences, workflow, project)) ?? { kind: 'Ok', value: undefined },
+      sourceAccess: (workflow, project) => declaredSources(runReferences, workflow, project),
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
@@ -219,6 +223,9 @@ export async function joinOperator(
     },
   };
 }
+
+/** `revision`: the one whose spec counts, instead of the workflow's own. */
+type RunWorkflow = ObjectRef & { readonly revision?: string };
 
 /** In a pod: what other pods reach it by. */
 const ownAddresses = (): readonly string[] =>

@@ -22,14 +22,14 @@ import { readMarkerKeys, SettingsError } from '../settings/operator.ts';
 import { createReferences, type References, type Resolved } from '../settings/references.ts';
 import { backendOf, checkRunSettings, type RunSettings } from '../settings/run.ts';
 import type { ToolToken } from '../settings/tokens.ts';
-import { createSourceFactory } from '../sources/factory.ts';
+import { toolsOf } from '../sources/factory.ts';
 import { headCommit } from '../sources/gitlab/head.ts';
-import { readToken } from './gitlab.ts';
 import { proxiesOf } from './proxies.ts';
 import { openModel } from './references.ts';
 import { backendWanted, checkEnvironment, chooseWorkflow } from './run-choice.ts';
 import { openEarlier, sessionsOf, wishOf } from './run-input.ts';
 import { openSandboxes } from './run-sandbox.ts';
+import { declaredSources } from './sources.ts';
 
 export interface JoinedRun {
   readonly parts: RunParts;
@@ -73,8 +73,9 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
     });
     for (const { name } of config.needs) redactor.add(env[name] ?? '');
     const { project } = wish.spec.mergeRequest;
-    const token = await readTokenOf(references, workflow, project);
-    const sha = wish.spec.mergeRequest.sha ?? (await askHead(config, http, token, wish, signal));
+    const sources = granted(await declaredSources(references, workflow, project));
+    const sha =
+      wish.spec.mergeRequest.sha ?? (await askHead(config, http, sources.gitlab?.token, wish, signal));
     const run = runOf(wish, configured.name, sha, settings.message);
     const effective = effectiveRun(run, workflow);
     const model = granted(
@@ -101,18 +102,11 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
       ...{ run, effective, model, sessionId, progress },
       prices: pricesOf(workflow.spec.model, systemClock.now().getTime()),
       prompt: granted(await references.prompt(workflow)),
-      tools: await createSourceFactory({
-        http,
-        gitlabUrl: config.settings.gitlab_url,
-        gitlabToken: async () => token,
-      }).toolsFor({
-        workflow: { namespace: FILE_NAMESPACE, name: configured.name },
-        scope: {
-          ...run.spec.mergeRequest,
-          sha,
-          allowedProjects: workflow.spec.dataSources.gitlab?.allowedProjects ?? [],
-        },
-      }),
+      tools: toolsOf(
+        sources,
+        { http, gitlabUrl: config.settings.gitlab_url },
+        { ...run.spec.mergeRequest, sha },
+      ),
       openSandbox: sandboxes.open,
       note: publish
         ? await noteOf({
@@ -147,15 +141,6 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
 }
 
 const modelOverride = (model: string | undefined) => (model === undefined ? {} : { model });
-
-async function readTokenOf(
-  references: References,
-  workflow: AgentWorkflow,
-  project: string,
-): Promise<ToolToken | undefined> {
-  const token = await readToken(references, workflow, project);
-  return token && granted(token);
-}
 
 async function askHead(
   config: Config,

@@ -4,7 +4,7 @@ import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import type { KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References, Resolved } from '../settings/references.ts';
-import { readToken } from './gitlab.ts';
+import { readToken } from './sources.ts';
 
 /** Everything that a workflow names, looked up as a run would. */
 export async function checkReferences(

@@ -1,34 +1,51 @@
+import type { Tool } from '../agent/tools/port.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { ToolToken } from '../settings/tokens.ts';
 import { gitlabTools } from './gitlab/tools.ts';
-import type { SourceFactory } from './port.ts';
+import type { SourceFactory, SourceScope, WorkflowRef } from './port.ts';
 
-export interface SourceFactoryOptions {
+/**
+ * The data sources that a workflow declares for one project, with their credentials. One that is absent does not exist
+ * for the model: it has no tool, and no word of it stands in the system prompt.
+ */
+export interface DeclaredSources {
+  readonly gitlab?: {
+    readonly token: ToolToken;
+    /** Projects that runs may read besides their own merge request. */
+    readonly allowedProjects: readonly string[];
+  };
+}
+
+export interface SourceMeans {
   readonly http: HttpClient;
   readonly gitlabUrl: string;
-  /**
-   * The tool-tier token of a workflow for a project: the project's own, else that of the workflow's data source.
-   * Undefined when the workflow declares no GitLab source: then there are no GitLab tools.
-   */
-  readonly gitlabToken: (
-    workflow: { readonly namespace: string; readonly name: string },
-    project: string,
-  ) => Promise<ToolToken | undefined>;
-  /** Projects that the workflow lets its runs read besides their own merge request. Left out: none. */
-  readonly allowedProjects?: (workflow: {
-    readonly namespace: string;
-    readonly name: string;
-  }) => Promise<readonly string[]>;
+}
+
+export interface SourceFactoryOptions extends SourceMeans {
+  /** Rejects when a credential cannot be had. */
+  declared(workflow: WorkflowRef, project: string): Promise<DeclaredSources>;
 }
 
 export function createSourceFactory(options: SourceFactoryOptions): SourceFactory {
   return {
     async toolsFor({ workflow, scope }) {
-      const token = await options.gitlabToken(workflow, scope.project);
-      if (token === undefined) return [];
-      const allowedProjects = (await options.allowedProjects?.(workflow)) ?? scope.allowedProjects ?? [];
-      const source = { http: options.http, baseUrl: options.gitlabUrl, token };
-      return gitlabTools(source, { ...scope, allowedProjects });
+      return toolsOf(await options.declared(workflow, scope.project), options, scope);
     },
   };
+}
+
+/** The tools of one run, source by source. */
+export function toolsOf(
+  { gitlab }: DeclaredSources,
+  { http, gitlabUrl }: SourceMeans,
+  scope: SourceScope,
+): readonly Tool[] {
+  return [
+    ...(gitlab === undefined
+      ? []
+      : gitlabTools(
+          { http, baseUrl: gitlabUrl, token: gitlab.token },
+          { ...scope, allowedProjects: gitlab.allowedProjects },
+        )),
+  ];
 }

@@ -9,10 +9,17 @@ export interface SourceScope {
   readonly allowedProjects?: readonly string[];
 }
 
+export interface WorkflowRef {
+  readonly namespace: string;
+  readonly name: string;
+  /** The ControllerRevision with the spec that counts for the run; left out: the workflow as new runs use it. */
+  readonly revision?: string;
+}
+
 /** Builds the tools of the data sources that a workflow declares, with tool-tier credentials inside. */
 export interface SourceFactory {
   toolsFor(request: {
-    readonly workflow: { readonly namespace: string; readonly name: string };
+    readonly workflow: WorkflowRef;
     readonly scope: SourceScope;
   }): Promise<readonly Tool[]>;
 }

@@ -6,7 +6,7 @@ import { createNotesFactory } from '../../src/notes/gitlab-notes.ts';
 import { createMergeRequestsFactory } from '../../src/notes/merge-requests.ts';
 import { createThreads } from '../../src/notes/threads.ts';
 import { actionToken, orchestratorToken, toolToken } from '../../src/settings/tokens.ts';
-import { createSourceFactory } from '../../src/sources/factory.ts';
+import { createSourceFactory, toolsOf } from '../../src/sources/factory.ts';
 import { ENCODINGS, leaks } from '../builders/canaries.ts';
 import { aScene } from '../fakes/gitlab/scene.ts';
 
@@ -56,7 +56,7 @@ function join() {
     sources: createSourceFactory({
       http,
       gitlabUrl: scene.gitlab.url,
-      gitlabToken: async () => toolToken(tokens.tool),
+      declared: async () => ({ gitlab: { token: toolToken(tokens.tool), allowedProjects: [] } }),
     }),
   };
 }
@@ -170,11 +170,13 @@ test("invariant 3: whatever is done on the merge request holds nothing of the to
 test('invariants 1 to 3: a token in the place of another does not compile', () => {
   const options = { http, baseUrl: scene.gitlab.url, gitlabUrl: scene.gitlab.url };
   const keys = [{ id: 'k', secret: 'secret' }] as const;
+  const gitlab = { allowedProjects: [] };
+  const scope = { project: 'group/app', iid: 1, sha: 'a'.repeat(40) };
   const wrong = [
     // @ts-expect-error The orchestrator's token is none of the tools'.
-    () => createSourceFactory({ ...options, gitlabToken: async () => orchestratorToken('x') }),
+    () => toolsOf({ gitlab: { ...gitlab, token: orchestratorToken('x') } }, options, scope),
     // @ts-expect-error Neither is an action token.
-    () => createSourceFactory({ ...options, gitlabToken: async () => actionToken('x') }),
+    () => toolsOf({ gitlab: { ...gitlab, token: actionToken('x') } }, options, scope),
     // @ts-expect-error A tool's token writes no notes.
     () => createNotesFactory({ ...options, marker: { keys } }).notesFor('group/app', toolToken('x')),
     // @ts-expect-error Nor does it check access.

@@ -3,7 +3,6 @@ import { aScene } from '../../../test/fakes/gitlab/scene.ts';
 import type { Tool, ToolOutput } from '../../agent/tools/port.ts';
 import { createHttpClient, type HttpClient } from '../../http/client.ts';
 import { toolToken } from '../../settings/tokens.ts';
-import { createSourceFactory } from '../factory.ts';
 import { gitlabTools } from './tools.ts';
 
 let scene: Awaited<ReturnType<typeof aScene>>;
@@ -405,51 +404,5 @@ describe('failures', () => {
     const pending = tools.get('gitlab_get_mr_details')!.run(at, { signal: controller.signal });
     controller.abort(new Error('cancelled'));
     await expect(pending).rejects.toThrow('cancelled');
-  });
-});
-
-describe('factory', () => {
-  const factory = (asked: string[], token: string | undefined) =>
-    createSourceFactory({
-      http,
-      gitlabUrl: scene.gitlab.url,
-      gitlabToken: async (workflow, project) => {
-        asked.push(`${workflow.namespace}/${workflow.name} ${project}`);
-        return token === undefined ? undefined : toolToken(token);
-      },
-    });
-
-  test('tools read with the token of the workflow and project', async () => {
-    const asked: string[] = [];
-    const made = await factory(asked, reader.token).toolsFor({
-      workflow: { namespace: 'ns', name: 'wf' },
-      scope: scope(),
-    });
-    expect(asked).toEqual(['ns/wf group/app']);
-    await made[0]?.run(at, { signal: AbortSignal.timeout(5_000) });
-    expect(scene.gitlab.requests.map(({ token }) => token)).toEqual([reader.token]);
-  });
-
-  test('the projects that a workflow allows are in the scope of its tools', async () => {
-    const asked: unknown[] = [];
-    const made = await createSourceFactory({
-      http,
-      gitlabUrl: scene.gitlab.url,
-      gitlabToken: async () => toolToken(reader.token),
-      allowedProjects: async (workflow) => {
-        asked.push(workflow);
-        return ['group/lib'];
-      },
-    }).toolsFor({ workflow: { namespace: 'ns', name: 'wf' }, scope: scope() });
-    expect(asked).toEqual([{ namespace: 'ns', name: 'wf' }]);
-    expect(
-      await made[0]?.run({ project: 'a/b', iid: 1 }, { signal: AbortSignal.timeout(5_000) }),
-    ).toMatchObject({ message: expect.stringContaining('anything in "group/lib"') });
-  });
-
-  test('a workflow without a GitLab source has no GitLab tools', async () => {
-    expect(
-      await factory([], undefined).toolsFor({ workflow: { namespace: 'ns', name: 'wf' }, scope: scope() }),
-    ).toEqual([]);
   });
 });
