@@ -10,7 +10,6 @@ import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
 import { inForce } from '../controllers/workflow/accept.ts';
 import { newestKept } from '../controllers/workflow/kept.ts';
-import { pinnedWorkflow, workflowPins } from '../controllers/workflow/pins.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
@@ -100,11 +99,9 @@ export async function joinOperator(
   });
   const workflowInForce = (workflow: AgentWorkflow): AgentWorkflow =>
     inForce(workflow, (one) => newestKept(one, revisions.list()));
-  const pins = workflowPins({ kube, revisions: () => revisions.list() });
-  const workflowOf = async ({ revision, ...ref }: RunWorkflow): Promise<AgentWorkflow | undefined> => {
+  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> => {
     const workflow = workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref));
-    const spec = revision === undefined ? undefined : await pins.pinned({ ...ref, name: revision });
-    return spec === undefined ? workflow && workflowInForce(workflow) : pinnedWorkflow(spec, ref, workflow);
+    return workflow && workflowInForce(workflow);
   };
   const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
@@ -145,7 +142,6 @@ export async function joinOperator(
       holderName,
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
       workflow: (ref) => workflowOf(ref),
-      pins,
       actionToken: (workflow, project) => runReferences.actionToken(workflow, project),
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
@@ -223,9 +219,6 @@ export async function joinOperator(
     },
   };
 }
-
-/** `revision`: the one whose spec counts, instead of the workflow's own. */
-type RunWorkflow = ObjectRef & { readonly revision?: string };
 
 /** In a pod: what other pods reach it by. */
 const ownAddresses = (): readonly string[] =>
