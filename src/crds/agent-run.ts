@@ -207,6 +207,15 @@ export const AgentRunStatus = cel(
     mergeRequest: text(280).optional().describe('Merge request as people write it: group/app!42.'),
     projectId: gitlabId.optional().describe('GitLab id of the project; it survives a rename of the project.'),
     sha: sha.optional().describe('Commit that the run looks at, fixed when the run was admitted.'),
+    workflow: z
+      .object({
+        generation: count.describe('Generation of the AgentWorkflow.'),
+        revision: text(253).describe('Name of the ControllerRevision that keeps its spec for the run.'),
+      })
+      .optional()
+      .describe(
+        'Configuration that the run was admitted with and goes on with to its end, whatever becomes of the AgentWorkflow.',
+      ),
     model: text(255).optional().describe('Model that answers.'),
     iterations: count.optional().describe('Model calls so far.'),
     toolCalls: count.optional().describe('Tool calls so far.'),

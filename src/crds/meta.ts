@@ -13,6 +13,8 @@ export const LABELS = {
   session: 'hummingbird.dev/session',
   pool: 'hummingbird.dev/pool',
   tokenTier: 'hummingbird.dev/token-tier',
+  /** On a ControllerRevision that a run made, of a spec that nobody has accepted yet. Value: run. */
+  keptFor: 'hummingbird.dev/kept-for',
   /** Value: standby | active. */
   role: 'hummingbird/role',
 } as const;

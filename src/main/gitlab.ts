@@ -8,7 +8,7 @@ import { type OperatorSettings, SettingsError } from '../settings/operator.ts';
 import type { References, Resolved } from '../settings/references.ts';
 import { orchestratorToken } from '../settings/tokens.ts';
 import { createSourceFactory } from '../sources/factory.ts';
-import type { SourceFactory } from '../sources/port.ts';
+import type { SourceFactory, WorkflowRef } from '../sources/port.ts';
 import { declaredSources } from './sources.ts';
 
 export interface GitLabParts {

@@ -10,6 +10,7 @@ import { createRunController } from '../controllers/run/controller.ts';
 import { runMetrics } from '../controllers/run/metrics.ts';
 import { inForce } from '../controllers/workflow/accept.ts';
 import { newestKept } from '../controllers/workflow/kept.ts';
+import { pinnedWorkflow, workflowPins } from '../controllers/workflow/pins.ts';
 import { AGENT_RUNS } from '../crds/agent-run.ts';
 import { AGENT_SESSIONS } from '../crds/agent-session.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../crds/agent-workflow.ts';
@@ -99,9 +100,11 @@ export async function joinOperator(
   });
   const workflowInForce = (workflow: AgentWorkflow): AgentWorkflow =>
     inForce(workflow, (one) => newestKept(one, revisions.list()));
-  const workflowOf = async (ref: ObjectRef): Promise<AgentWorkflow | undefined> => {
+  const pins = workflowPins({ kube, revisions: () => revisions.list() });
+  const workflowOf = async ({ revision, ...ref }: RunWorkflow): Promise<AgentWorkflow | undefined> => {
     const workflow = workflows.get(`${ref.namespace}/${ref.name}`) ?? (await kube.get(AGENT_WORKFLOWS, ref));
-    return workflow && workflowInForce(workflow);
+    const spec = revision === undefined ? undefined : await pins.pinned({ ...ref, name: revision });
+    return spec === undefined ? workflow && workflowInForce(workflow) : pinnedWorkflow(spec, ref, workflow);
   };
   const google = createGoogleCredentials({ http, secrets: redactor });
   const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
@@ -137,6 +140,7 @@ export async function joinOperator(
       kube,
       events,
       clock: systemClock,
+      pins,
       log,
       metrics: runMetrics(registry),
       holderName,
@@ -216,6 +220,9 @@ export async function joinOperator(
       await machines.pool.close();
       await http.close();
       await transport.close();
+/** `revision`: the one whose spec counts, instead of the workflow's own. */
+type RunWorkflow = ObjectRef & { readonly revision?: string };
+
     },
   };
 }

@@ -10,6 +10,7 @@ import type { Resolved } from '../../settings/references.ts';
 import type { ActionToken } from '../../settings/tokens.ts';
 import type { SourceFactory } from '../../sources/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
+import type { WorkflowPins } from '../workflow/pins.ts';
 
 export interface RunMetrics {
   /** Called once per run; `tookSeconds` is absent for a run that was never taken up. */
@@ -32,7 +33,9 @@ export interface RunDeps {
   sessionRuns(namespace: string, session: string): readonly AgentRun[];
   /** Other automatic runs of the same workflow on the same merge request, ended ones among them. */
   rivals(run: AgentRun): readonly AgentRun[];
+  /** As new runs use it. */
   workflow(ref: ObjectRef): Promise<AgentWorkflow | undefined>;
+  readonly pins: WorkflowPins;
   actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
   model(workflow: AgentWorkflow, override: string | undefined): Promise<Resolved<Model>>;
   prompt(workflow: AgentWorkflow): Promise<Resolved<string>>;

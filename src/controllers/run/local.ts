@@ -18,7 +18,7 @@ export interface LocalState {
   readonly reclaimed: Set<string>;
   /** Runs whose note intent this process wrote and has not acted on yet, with the monotonic time of it. */
   readonly freshIntents: Map<string, number>;
-  /** The workflow as it was last seen: a run whose workflow is deleted ends as it began. */
+  /** The workflow that a run goes on with: as it was last seen, and since its admission as it was then. */
   readonly workflows: Map<string, AgentWorkflow>;
   /** Why the last step of a run failed, until one goes well. */
   readonly failures: Map<string, string>;

@@ -44,6 +44,52 @@ describe('observe', () => {
     expect(local.workflows.size).toBe(0);
   });
 
+  describe('the workflow of a run that was admitted', () => {
+    const admitted = { ...held, workflow: { generation: 1, revision: 'w-1' } } as const;
+    const changed = aWorkflow({ prompt: { text: 'Changed.' } }, { generation: 2 });
+    const prompts = async (kept: Record<string, AgentWorkflow | undefined>, present?: AgentWorkflow) => {
+      const { context, events } = aStep(aRun(), {
+        workflow: async () => present,
+        isHolderAlive: async () => true,
+        pins: {
+          pin: () => Promise.reject(new Error('not expected here')),
+          pinned: async ({ name }) => kept[name]?.spec,
+        },
+      });
+      const { deps, local } = context;
+      const look = async (run: AgentRun) =>
+        (await observe(deps, local, ref, run))?.workflow?.spec.prompt.text;
+      return { look, events };
+    };
+
+    it('is as it was at the admission, whatever became of it, for whoever takes the run over as well', async () => {
+      const { look } = await prompts({ 'w-1': aWorkflow() }, changed);
+      expect(await look(aRun(held))).toBe('Changed.');
+      expect(await look(aRun(admitted))).toBe('Look.');
+      const { look: afterDeletion } = await prompts({ 'w-1': aWorkflow() });
+      expect(await afterDeletion(aRun(admitted))).toBe('Look.');
+    });
+
+    it('is looked up once', async () => {
+      const kept: Record<string, AgentWorkflow | undefined> = { 'w-1': aWorkflow() };
+      const { look } = await prompts(kept, changed);
+      await look(aRun(admitted));
+      kept['w-1'] = undefined;
+      expect(await look(aRun(admitted))).toBe('Look.');
+    });
+
+    it('is as it is now when what was kept is gone, which is said once', async () => {
+      const { look, events } = await prompts({}, changed);
+      expect([await look(aRun(admitted)), await look(aRun(admitted))]).toEqual(['Changed.', 'Changed.']);
+      expect(events).toEqual(['WorkflowNotKept']);
+    });
+
+    it('does not count when the run has ended: how long it is kept is for the workflow to say', async () => {
+      const { look } = await prompts({ 'w-1': aWorkflow() }, changed);
+      expect(await look(aRun({ ...admitted, phase: 'Succeeded' }))).toBe('Changed.');
+    });
+  });
+
   it('says whether the holder lives, and that nobody is no holder', async () => {
     const { observe: look } = world();
     expect((await look(aRun(held)))?.state.holderAlive).toBe(true);

@@ -2,6 +2,7 @@ import { AGENT_RUNS, type AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import type { ObjectRef } from '../../kube/port.ts';
+import { pinnedWorkflow } from '../workflow/pins.ts';
 import type { ExecutionState, Observed, SessionState } from './decide.ts';
 import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
@@ -70,17 +71,35 @@ function sessionState(deps: RunDeps, local: LocalState, run: AgentRun): SessionS
 async function workflowOf(
   deps: RunDeps,
   local: LocalState,
-  { metadata, spec, status }: AgentRun,
+  run: AgentRun,
 ): Promise<AgentWorkflow | undefined> {
+  const { metadata, spec, status } = run;
   const { uid = '', namespace } = metadata;
-  const present = await deps.workflow({
-    name: spec.workflowRef.name,
-    ...(namespace === undefined ? {} : { namespace }),
-  });
-  // What was begun with a workflow needs its token and its pool to the end, also when somebody deletes it meanwhile.
+  const inNamespace = namespace === undefined ? {} : { namespace };
+  const ref = { name: spec.workflowRef.name, ...inNamespace };
   const isOurs = status?.holder?.replica === deps.holderName && !isTerminal(status.phase);
-  if (present !== undefined && isOurs) local.workflows.set(uid, present);
-  return present ?? local.workflows.get(uid);
+  const pin = isOurs ? status.workflow : undefined;
+  const known = local.workflows.get(uid);
+  if (pin !== undefined && known?.metadata.generation === pin.generation) return known;
+  const present = await deps.workflow(ref);
+  if (pin === undefined) {
+    // What was begun with a workflow needs its token and its pool to the end, also when somebody deletes it meanwhile.
+    if (present !== undefined && isOurs) local.workflows.set(uid, present);
+    return present ?? known;
+  }
+  const kept = await deps.pins.pinned({ name: pin.revision, ...inNamespace });
+  const used = kept === undefined ? present : pinnedWorkflow(kept, ref, present);
+  if (used === undefined) return known;
+  if (kept === undefined)
+    deps.events.record(
+      run,
+      'Warning',
+      'WorkflowNotKept',
+      `ControllerRevision ${pin.revision} is gone or cannot be read: going on with the AgentWorkflow as it is now`,
+    );
+  // Looked up once by each holder.
+  local.workflows.set(uid, { ...used, metadata: { ...used.metadata, generation: pin.generation } });
+  return local.workflows.get(uid);
 }
 
 function executionState(local: LocalState, run: AgentRun): ExecutionState {

@@ -52,7 +52,9 @@ export function inForce(
   return withKept(workflow, kept(workflow));
 }
 
+/** The generation that `metadata` has then is that of the spec. */
 export function withKept(workflow: AgentWorkflow, kept: KeptSpec | undefined): AgentWorkflow {
   if (kept === undefined) return workflow;
-  return { ...workflow, spec: { ...kept.spec, suspend: workflow.spec.suspend } };
+  const metadata = { ...workflow.metadata, generation: kept.generation };
+  return { ...workflow, metadata, spec: { ...kept.spec, suspend: workflow.spec.suspend } };
 }

@@ -31,18 +31,36 @@ export function keptRevision({ apiVersion, kind, metadata, spec }: AgentWorkflow
   };
 }
 
-/** The newest spec that was kept for this workflow, and not for an earlier one of its name. */
+/** The same for a run that meets a spec before anybody has accepted it: it says nothing to those that come later. */
+export function revisionForRun(workflow: AgentWorkflow): ControllerRevision {
+  const revision = keptRevision(workflow);
+  const { name, labels } = revision.metadata;
+  return {
+    ...revision,
+    metadata: { ...revision.metadata, name: `${name}-run`, labels: { ...labels, [LABELS.keptFor]: 'run' } },
+  };
+}
+
+export const isForRun = ({ metadata }: ControllerRevision): boolean =>
+  metadata.labels?.[LABELS.keptFor] !== undefined;
+
+/** The newest spec that was accepted for this workflow, and not for an earlier one of its name. */
 export function newestKept(
   { metadata }: AgentWorkflow,
   revisions: readonly ControllerRevision[],
 ): KeptSpec | undefined {
-  const [newest] = revisionsOf(metadata.uid, revisions).toSorted((a, b) => b.revision - a.revision);
-  if (newest === undefined) return undefined;
-  const parsed = AgentWorkflowSpec.safeParse(newest.data);
-  // What another version of the operator has kept may not be readable any more: then nothing was kept.
-  if (!parsed.success) return undefined;
+  const [newest] = revisionsOf(metadata.uid, revisions)
+    .filter((revision) => !isForRun(revision))
+    .toSorted((a, b) => b.revision - a.revision);
+  const spec = newest && specOf(newest);
+  return newest && spec && { generation: newest.revision, spec, revision: newest };
+}
+
+/** What another version of the operator has kept may not be readable any more: then nothing was kept. */
+export function specOf({ data }: ControllerRevision): AgentWorkflow['spec'] | undefined {
+  const parsed = AgentWorkflowSpec.safeParse(data);
   // What the schema gives of JSON holds no undefined fields: defaults are values.
-  return { generation: newest.revision, spec: parsed.data as AgentWorkflow['spec'], revision: newest };
+  return parsed.success ? (parsed.data as AgentWorkflow['spec']) : undefined;
 }
 
 export const revisionsOf = (

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aWorkflow } from '../../../test/builders/workflow.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
+import type { ResourceKind } from '../../crds/meta.ts';
 import { ManualClock } from '../../kube/clock.ts';
 import { KubeError } from '../../kube/errors.ts';
 import type { ControllerRevision } from '../../kube/kinds.ts';
@@ -8,8 +9,12 @@ import type { KubeClient, ObjectRef } from '../../kube/port.ts';
 import { conditionOf } from '../conditions.ts';
 import { inForce } from './accept.ts';
 import type { ReferenceCheck } from './decide.ts';
-import { keptRevision, newestKept } from './kept.ts';
+import { isForRun, keptRevision, newestKept } from './kept.ts';
+import { workflowPins } from './pins.ts';
 import { createWorkflowReconciler } from './reconcile.ts';
+
+const shown = (revision: ControllerRevision | undefined) =>
+  `${revision?.revision}${revision !== undefined && isForRun(revision) ? ' for a run' : ''}`;
 
 /** The API server, as far as one workflow goes. */
 function world() {
@@ -19,6 +24,7 @@ function world() {
   let active = 0;
   let references: readonly ReferenceCheck[] = [];
   const revisions = new Map<string, ControllerRevision>();
+  const inUse = new Set<string>();
   const story: string[] = [];
   const refuse = () => Promise.reject(new Error('not expected here'));
   const kube = {
@@ -27,15 +33,16 @@ function world() {
       const name = revision.metadata.name ?? '';
       if (revisions.has(name))
         throw new KubeError({ reason: 'AlreadyExists', message: name, where: 'create' });
-      revisions.set(name, revision);
-      story.push(`keep ${revision.revision}`);
+      const creationTimestamp = clock.now().toISOString();
+      revisions.set(name, { ...revision, metadata: { ...revision.metadata, creationTimestamp } });
+      story.push(`keep ${shown(revision)}`);
       return revision;
     },
     delete: async (_: unknown, { name }: ObjectRef) => {
-      story.push(`forget ${revisions.get(name)?.revision}`);
+      story.push(`forget ${shown(revisions.get(name))}`);
       return revisions.delete(name);
     },
-    get: async () => stored,
+    get: async (kind: ResourceKind) => (kind.kind === 'AgentWorkflow' ? stored : undefined),
     patch: async (_: unknown, __: unknown, { body }: { body: { status: AgentWorkflow['status'] } }) => {
       stored = { ...stored, ...(body.status && { status: body.status }) };
       story.push(`accept ${body.status?.acceptedGeneration}`);
@@ -56,6 +63,7 @@ function world() {
     },
     activeRuns: () => active,
     revisions: () => [...revisions.values()],
+    revisionsInUse: () => inUse,
   });
   return {
     clock,
@@ -65,6 +73,8 @@ function world() {
     runs: (count: number) => {
       active = count;
     },
+    inUse,
+    pins: workflowPins({ kube, revisions: () => [...revisions.values()] }),
     edit: (spec: Partial<AgentWorkflow['spec']> = {}) => {
       const generation = (stored.metadata.generation ?? 0) + 1;
       stored = { ...aWorkflow(spec, { generation }), ...(stored.status && { status: stored.status }) };
@@ -186,13 +196,66 @@ describe('a bad update', () => {
     expect(used().prompt).toEqual({ text: 'Second.' });
   });
 
-  it('finds a spec that was kept before the status said that it is accepted, and forgotten after the next', async () => {
-    const { reconcile, edit, story } = world();
+  it('finds a spec that was kept before the status said that it is accepted, and forgotten a while after the next', async () => {
+    const { clock, reconcile, edit, story } = world();
     await reconcile();
     edit();
+    const { requeueAfterMs = 0 } = await reconcile();
+    expect(story).toEqual(['keep 1', 'accept 1', 'keep 2', 'accept 2']);
+    await clock.advance(requeueAfterMs);
     await reconcile();
+    expect(story.at(-1)).toBe('forget 1');
+  });
+});
+
+describe('a spec that was kept', () => {
+  it('stays as long as a run under way goes on with it', async () => {
+    const { clock, reconcile, edit, story, pins, inUse } = world();
     await reconcile();
-    expect(story).toEqual(['keep 1', 'accept 1', 'keep 2', 'accept 2', 'forget 1']);
+    const name = await pins.pin(aWorkflow());
+    inUse.add(name);
+    edit({ prompt: { text: 'Second.' } });
+    const { requeueAfterMs = 0 } = await reconcile();
+    await clock.advance(requeueAfterMs);
+    await reconcile();
+    expect(story).not.toContain('forget 1');
+    expect((await pins.pinned({ namespace: 'agents', name }))?.prompt).toEqual({ text: 'Look.' });
+    inUse.clear();
+    await reconcile();
+    expect(story.at(-1)).toBe('forget 1');
+    expect(await pins.pinned({ namespace: 'agents', name })).toBeUndefined();
+  });
+
+  it('is shared by the runs that begin with it', async () => {
+    const { reconcile, pins, story } = world();
+    await reconcile();
+    const names = [await pins.pin(aWorkflow()), await pins.pin(aWorkflow())];
+    expect(new Set(names).size).toBe(1);
+    expect(story).toEqual(['keep 1', 'accept 1']);
+  });
+
+  it('for a run that was there before the leader is not one that was accepted', async () => {
+    const { clock, reconcile, edit, resolve, used, pins, story, status } = world();
+    await reconcile();
+    edit({ prompt: { configMapKeyRef: { name: 'none', key: 'none' } } });
+    resolve(false);
+    const second = used();
+    expect(second.prompt).toEqual({ configMapKeyRef: { name: 'none', key: 'none' } });
+    const name = await pins.pin(aWorkflow(second, { generation: 2 }));
+    expect(await pins.pin(aWorkflow(second, { generation: 2 }))).toBe(name);
+    const { requeueAfterMs = 0 } = await reconcile();
+    expect(status()?.acceptedGeneration).toBe(1);
+    expect(used().prompt).toEqual({ text: 'Look.' });
+    expect(await pins.pinned({ namespace: 'agents', name })).toMatchObject({ prompt: second.prompt });
+    resolve(true);
+    await clock.advance(requeueAfterMs);
+    await reconcile();
+    await clock.advance(60_000);
+    await reconcile();
+    expect(story).toEqual([
+      ...['keep 1', 'accept 1', 'keep 2 for a run', 'accept 1', 'keep 2', 'accept 2'],
+      ...['forget 1', 'forget 2 for a run'],
+    ]);
   });
 });
 

@@ -9,7 +9,7 @@ import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
 import { acceptance, withKept } from './accept.ts';
 import { decideWorkflow, type ProjectCheck, type ReferenceCheck, type WorkflowObserved } from './decide.ts';
-import { keptRevision, newestKept, revisionsOf } from './kept.ts';
+import { isForRun, keptRevision, newestKept, revisionsOf } from './kept.ts';
 
 export interface WorkflowDeps {
   readonly kube: KubeClient;
@@ -22,6 +22,8 @@ export interface WorkflowDeps {
   activeRuns(workflow: AgentWorkflow): number;
   /** Specs that were kept, of all workflows; may be stale. */
   revisions(): readonly ControllerRevision[];
+  /** Names of those that a run under way goes on with; may be stale. */
+  revisionsInUse(): ReadonlySet<string>;
 }
 
 export const WORKFLOW_FIELD_MANAGER = 'hummingbird-workflow';
@@ -29,6 +31,12 @@ export const WORKFLOW_FIELD_MANAGER = 'hummingbird-workflow';
 const RECHECK_MS = 60_000;
 /** Sooner while something is missing, so that creating the Secret is enough. */
 const RECHECK_BROKEN_MS = 5_000;
+
+/**
+ * A run is admitted with the spec that its replica knows, and names it in its status: both are seen here a moment later.
+ * Until a spec was out of use for so long, it stays.
+ */
+const FORGET_AFTER_MS = 60_000;
 
 /** What was looked up for one generation of a workflow, and until when it counts. */
 interface Looked {
@@ -92,7 +100,8 @@ async function lookUp(deps: WorkflowDeps, workflow: AgentWorkflow): Promise<Look
 
 async function keep({ kube, revisions }: WorkflowDeps, workflow: AgentWorkflow): Promise<void> {
   const { uid, generation } = workflow.metadata;
-  if (revisionsOf(uid, revisions()).some(({ revision }) => revision === generation)) return;
+  const kept = revisionsOf(uid, revisions());
+  if (kept.some((one) => one.revision === generation && !isForRun(one))) return;
   try {
     await kube.create(CONTROLLER_REVISION, keptRevision(workflow));
   } catch (error) {
@@ -101,11 +110,19 @@ async function keep({ kube, revisions }: WorkflowDeps, workflow: AgentWorkflow):
   }
 }
 
-async function forgetOlder({ kube, revisions }: WorkflowDeps, { metadata }: AgentWorkflow): Promise<void> {
-  const { uid, generation = 0 } = metadata;
-  for (const { metadata: old, revision } of revisionsOf(uid, revisions())) {
-    if (revision >= generation) continue;
-    const { name = '', namespace = '' } = old;
+/** What no new run uses, once no run under way does. */
+async function forgetOlder(deps: WorkflowDeps, { metadata }: AgentWorkflow): Promise<void> {
+  const { kube } = deps;
+  const { uid, generation } = metadata;
+  const kept = revisionsOf(uid, deps.revisions());
+  const current = kept.find((one) => one.revision === generation && !isForRun(one));
+  const sinceMs = Date.parse(current?.metadata.creationTimestamp ?? '');
+  // Not so either while the cache does not show the newest.
+  if (!(deps.clock.now().getTime() - sinceMs >= FORGET_AFTER_MS)) return;
+  const inUse = deps.revisionsInUse();
+  for (const one of kept) {
+    const { name = '', namespace = '', ...old } = one.metadata;
+    if (one === current || one.revision > (generation ?? 0) || inUse.has(name)) continue;
     await kube.delete(
       CONTROLLER_REVISION,
       { namespace, name },

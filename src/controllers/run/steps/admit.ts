@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import type { RunReason } from '../../../crds/reasons.ts';
 import type { AgentThreads } from '../../../notes/port.ts';
+import { digestOf } from '../prompt.ts';
 import { repetitionOf } from '../repetition.ts';
 import { isAutomatic } from '../rivals.ts';
 import type { StepContext, StepResult } from '../step.ts';
@@ -54,7 +54,11 @@ export async function admit(context: StepContext): Promise<StepResult> {
       : refuse(context, 'AccessDenied', `${what}; check the operator's token`);
   }
   const sha = run.spec.mergeRequest.sha ?? facts.value.sha;
-  const [denied, repeated] = await Promise.all([deniedUser(context), repetition(context, workflow, sha)]);
+  const [denied, repeated, revision] = await Promise.all([
+    deniedUser(context),
+    repetition(context, workflow, sha),
+    deps.pins.pin(workflow),
+  ]);
   if (denied !== undefined) return refuse(context, 'AccessDenied', denied);
   if (repeated !== undefined) {
     if (repeated.reason === 'RateLimited') await tellLimit(context);
@@ -70,6 +74,7 @@ export async function admit(context: StepContext): Promise<StepResult> {
   const { publishesNote } = context.effective;
   return {
     written() {
+      context.local.workflows.set(run.metadata.uid ?? '', workflow);
       if (publishesNote) context.local.freshIntents.set(run.metadata.uid ?? '', deps.clock.monotonicMs());
     },
     status: nextStatus(
@@ -80,6 +85,8 @@ export async function admit(context: StepContext): Promise<StepResult> {
         mergeRequest: `${project}!${iid}`,
         projectId: facts.value.projectId,
         session: sessionIdOf(run),
+        // From here on the run goes on with this spec.
+        workflow: { generation: workflow.metadata.generation ?? 0, revision },
         model: missing.model,
         promptDigest: missing.promptDigest,
         // The intent of the placeholder: from here on a note of this run may exist.
@@ -131,7 +138,7 @@ async function unresolved(context: StepContext, workflow: AgentWorkflow): Promis
   return {
     invalid: undefined,
     model: model.value.name,
-    promptDigest: `sha256:${createHash('sha256').update(prompt.value).digest('hex')}`,
+    promptDigest: digestOf(prompt.value),
   };
 }
 

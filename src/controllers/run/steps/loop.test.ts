@@ -15,10 +15,11 @@ import { type SessionToSave, saveSession, sessionKey } from '../../../agent/sess
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
 import type { Sandbox, SandboxProvider } from '../../../sandbox/port.ts';
 import { createFolderStore } from '../../../store/folder.ts';
-import type { ObjectStore } from '../../../store/port.ts';
+import { type ObjectStore, StoreError } from '../../../store/port.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
 import type { RunDeps } from '../deps.ts';
 import { keepEarlier } from '../earlier.ts';
+import { digestOf } from '../prompt.ts';
 import { recordProgress, startLoop, takeResult } from './loop.ts';
 
 const run = aRun({ phase: 'Running', sha: 'a'.repeat(40) });
@@ -40,7 +41,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const aLoop = (of = run, deps: Partial<RunDeps> = {}) =>
+const aLoop = (of = run, deps: Partial<RunDeps> = {}, workflow = aWorkflow()) =>
   aStep(
     of,
     {
@@ -56,10 +57,37 @@ const aLoop = (of = run, deps: Partial<RunDeps> = {}) =>
       sources: { toolsFor: async () => [] },
       ...deps,
     },
-    aWorkflow(),
+    workflow,
   );
 const ended = ({ context }: ReturnType<typeof aLoop>) =>
   expect.poll(() => context.local.executions.get(uid)?.state, { timeout: 10_000 }).toBe('Finished');
+
+describe('the prompt of a run', () => {
+  const inConfigMap = aWorkflow({ prompt: { configMapKeyRef: { name: 'prompts', key: 'it' } } });
+  async function asked(phase: 'Claiming' | 'Running', prompt: string): Promise<string> {
+    const of = aRun({ phase, sha: 'a'.repeat(40) });
+    const world = aLoop(of, { prompt: async () => ({ kind: 'Ok', value: prompt }) }, inConfigMap);
+    const { status } = await startLoop(world.context);
+    await ended(world);
+    const system = String(openai.requests.at(-1)?.messages[0]?.content);
+    expect(status?.promptDigest).toBe(digestOf(system.includes('Look well.') ? 'Look well.' : prompt));
+    return system;
+  }
+
+  it('is the one it began with, when another holder goes on after its ConfigMap has changed', async () => {
+    expect(await asked('Claiming', 'Look well.')).toContain('Look well.');
+    expect(await asked('Running', 'Look away.')).toContain('Look well.');
+  });
+
+  it('is the one of now, when the store is down', async () => {
+    store = {
+      ...store,
+      get: () => Promise.reject(new StoreError('down', { retryable: true })),
+      put: () => Promise.reject(new StoreError('down', { retryable: true })),
+    };
+    expect(await asked('Claiming', 'Look away.')).toContain('Look away.');
+  });
+});
 
 describe('the loop of a run that goes on with a session', () => {
   const reply = aRun(

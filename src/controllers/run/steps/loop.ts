@@ -15,14 +15,17 @@ import type { Tool } from '../../../agent/tools/port.ts';
 import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
+import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import { clip } from '../../../crds/shapes.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { type Sandbox, SandboxLostError } from '../../../sandbox/port.ts';
+import type { Resolved } from '../../../settings/references.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
 import { Execution, StopReason } from '../execution.ts';
 import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
+import { digestOf, keepPrompt, readPrompt } from '../prompt.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
 import { requestOf } from './sandbox.ts';
@@ -42,13 +45,17 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
     );
   const [model, prompt] = await Promise.all([
     deps.model(workflow, run.spec.model?.name),
-    deps.prompt(workflow),
+    promptOf(context, workflow),
   ]);
   if (model.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', model.message);
   if (prompt.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', prompt.message);
   const [tools, resume, earlier] = await Promise.all([
     deps.sources.toolsFor({
-      workflow: { namespace: workflow.metadata.namespace ?? '', name: workflow.metadata.name ?? '' },
+      workflow: {
+        namespace: workflow.metadata.namespace ?? '',
+        name: workflow.metadata.name ?? '',
+        ...(run.status?.workflow && { revision: run.status.workflow.revision }),
+      },
       scope: { ...run.spec.mergeRequest, sha: run.status?.sha ?? '' },
     }),
     // A run that never reached the loop has nothing to look for.
@@ -78,7 +85,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
   return {
     status: nextStatus(
       context,
-      { phase: 'Running' },
+      { phase: 'Running', promptDigest: digestOf(prompt.value) },
       {
         type: 'Succeeded',
         status: 'Unknown',
@@ -87,6 +94,25 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
       },
     ),
   };
+}
+
+/** The prompt that the run began with: a ConfigMap or the image may have another one by now. */
+async function promptOf({ deps, run }: StepContext, workflow: AgentWorkflow): Promise<Resolved<string>> {
+  const uid = run.metadata.uid ?? '';
+  // It stands in the spec, which is kept.
+  if (workflow.spec.prompt.text !== undefined) return deps.prompt(workflow);
+  try {
+    const begun = run.status?.phase === 'Running' ? await readPrompt(deps.store, uid) : undefined;
+    if (begun !== undefined) return { kind: 'Ok', value: begun };
+    const prompt = await deps.prompt(workflow);
+    return prompt.kind === 'Ok'
+      ? { kind: 'Ok', value: await keepPrompt(deps.store, uid, prompt.value) }
+      : prompt;
+  } catch (error) {
+    // A store that is down must not cost the answer.
+    deps.log.warn({ run: run.metadata.name, err: error }, 'the prompt could not be kept for the run');
+    return deps.prompt(workflow);
+  }
 }
 
 /** Writes what the loop has reported since the last look. */
