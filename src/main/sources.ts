@@ -11,11 +11,13 @@ export async function declaredSources(
 ): Promise<Resolved<DeclaredSources>> {
   const gitlab = await readToken(references, workflow, project);
   if (gitlab?.kind === 'Invalid') return gitlab;
-  const allowedProjects = workflow.spec.dataSources.gitlab?.allowedProjects ?? [];
+  const { dataSources } = workflow.spec;
+  const allowedProjects = dataSources.gitlab?.allowedProjects ?? [];
   return {
     kind: 'Ok',
     value: {
       ...(gitlab === undefined ? {} : { gitlab: { token: gitlab.value, allowedProjects } }),
+      ...(dataSources.testingFarm === undefined ? {} : { testingFarm: farmOf(dataSources.testingFarm) }),
     },
   };
 }
@@ -30,4 +32,15 @@ export async function readToken(
     workflow.spec.dataSources.gitlab !== undefined ||
     workflow.spec.projects.some(({ path, tokens }) => path === project && tokens?.gitlab !== undefined);
   return declared ? references.gitlabToolToken(workflow, project) : undefined;
+}
+
+function farmOf({
+  artifactsURL,
+  apiURL,
+}: NonNullable<AgentWorkflow['spec']['dataSources']['testingFarm']>): DeclaredSources['testingFarm'] &
+  object {
+  return {
+    ...(artifactsURL === undefined ? {} : { artifactsUrl: artifactsURL }),
+    ...(apiURL === undefined ? {} : { apiUrl: apiURL }),
+  };
 }

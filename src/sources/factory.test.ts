@@ -51,7 +51,13 @@ describe('the tools of a run', () => {
     });
   });
 
-  test('are those of declared sources only: without one there are none', async () => {
-    expect(await toolsOf({})).toEqual([]);
+  test('are those of declared sources only, and without one there are none', async () => {
+    const kinds = async (declared: DeclaredSources) => [
+      ...new Set((await toolsOf(declared)).map(({ definition }) => definition.name.split('_')[0])),
+    ];
+    expect(await kinds({})).toEqual([]);
+    expect(await kinds({ gitlab: gitlab() })).toEqual(['gitlab']);
+    expect(await kinds({ testingFarm: {} })).toEqual(['tf']);
+    expect(await kinds({ gitlab: gitlab(), testingFarm: {} })).toEqual(['gitlab', 'tf']);
   });
 });

@@ -3,6 +3,7 @@ import type { HttpClient } from '../http/client.ts';
 import type { ToolToken } from '../settings/tokens.ts';
 import { gitlabTools } from './gitlab/tools.ts';
 import type { SourceFactory, SourceScope, WorkflowRef } from './port.ts';
+import { type TestingFarmSource, testingFarmTools } from './testing-farm/tools.ts';
 
 /**
  * The data sources that a workflow declares for one project, with their credentials. One that is absent does not exist
@@ -14,6 +15,7 @@ export interface DeclaredSources {
     /** Projects that runs may read besides their own merge request. */
     readonly allowedProjects: readonly string[];
   };
+  readonly testingFarm?: Omit<TestingFarmSource, 'http'>;
 }
 
 export interface SourceMeans {
@@ -36,7 +38,7 @@ export function createSourceFactory(options: SourceFactoryOptions): SourceFactor
 
 /** The tools of one run, source by source. */
 export function toolsOf(
-  { gitlab }: DeclaredSources,
+  { gitlab, testingFarm }: DeclaredSources,
   { http, gitlabUrl }: SourceMeans,
   scope: SourceScope,
 ): readonly Tool[] {
@@ -47,5 +49,6 @@ export function toolsOf(
           { http, baseUrl: gitlabUrl, token: gitlab.token },
           { ...scope, allowedProjects: gitlab.allowedProjects },
         )),
+    ...(testingFarm === undefined ? [] : testingFarmTools({ http, ...testingFarm })),
   ];
 }
