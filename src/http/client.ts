@@ -8,10 +8,12 @@ import { type Exchange, send } from './exchange.ts';
 import { noProxies, type Proxies } from './proxies.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import { backoffMs, DEFAULT_RETRY, type RetryPolicy } from './retry.ts';
+import type { TlsIdentity } from './tls.ts';
 
 export type { Destinations } from './destinations.ts';
 export { HttpError } from './errors.ts';
 export type { RetryPolicy } from './retry.ts';
+export type { TlsIdentity } from './tls.ts';
 
 export interface HttpRequest {
   /** Default GET. */
@@ -20,6 +22,8 @@ export interface HttpRequest {
   /** For a URL that comes from data: where it and its redirects may lead. Beyond: `RefusedAddress`, `RefusedRedirect`. */
   readonly within?: Destinations;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the system's authorities and no certificate of our own. A credential: another origin does not get it. */
+  readonly tls?: TlsIdentity;
   readonly body?: string | Uint8Array;
   readonly signal?: AbortSignal;
   /** Per attempt. `request`: until the last byte; `stream`: until the headers, then between two chunks. */

@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { innermost, literalOf, type Reach, reachOf, refusedAddress } from './addresses.ts';
 import type { Proxies } from './proxies.ts';
+import { fingerprintOf, type TlsIdentity } from './tls.ts';
 
 export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
@@ -18,9 +19,12 @@ export type Resolve = (
 export const systemResolve: Resolve = (hostname, { family }, callback) =>
   dnsLookup(hostname, { ...(family === undefined ? {} : { family }), all: true }, callback);
 
-/** Keep-alive connections, apart for each reach: one that was allowed for one request serves no stricter one. */
+/**
+ * Keep-alive connections, apart for each reach and TLS identity: one that was allowed for one request serves no
+ * stricter one, and nobody speaks over what somebody else has authenticated.
+ */
 export interface Connections {
-  dispatcherFor(url: URL, reach: Reach): Dispatcher;
+  dispatcherFor(url: URL, reach: Reach, tls?: TlsIdentity): Dispatcher;
   /** How far inside the host lies, once it was connected to. What a proxy resolves counts as public. */
   reachOf(url: URL): Reach;
   close(): Promise<void>;
@@ -49,15 +53,33 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const open = new Map<string, Dispatcher>();
   const kept = (key: string, make: () => Dispatcher): Dispatcher => {
     const known = open.get(key) ?? make();
+    // Again at the end: the first is the one that nobody has asked for longest.
+    open.delete(key);
     open.set(key, known);
+    const [eldest] = open;
+    if (open.size > MAX_KEPT && eldest !== undefined) {
+      open.delete(eldest[0]);
+      // Waits for the requests that are under way.
+      eldest[1].close().catch(() => undefined);
+    }
     return known;
   };
   return {
-    dispatcherFor(url, reach) {
+    dispatcherFor(url, reach, tls) {
+      const own = tls === undefined ? '' : ` ${fingerprintOf(tls)}`;
+      const { ca, ...rest } = tls ?? {};
+      const identity = { ...rest, ...(ca === undefined ? {} : { ca: [...ca] }) };
       const proxy = options.proxies(url);
       if (proxy !== undefined)
-        return kept(proxy, () => new ProxyAgent({ ...common, uri: proxy, connectTimeout: timeout }));
-      return kept(reach, () => new Agent({ ...common, connect: { lookup: lookup(reach), timeout } }));
+        return kept(
+          `${proxy}${own}`,
+          () =>
+            new ProxyAgent({ ...common, uri: proxy, connectTimeout: timeout, requestTls: { ...identity } }),
+        );
+      return kept(
+        `${reach}${own}`,
+        () => new Agent({ ...common, connect: { ...identity, lookup: lookup(reach), timeout } }),
+      );
     },
     reachOf(url) {
       const literal = literalOf(url);
@@ -67,6 +89,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
     close: async () => void (await Promise.all([...open.values()].map((one) => one.close()))),
   };
 }
+
+/** Certificates are renewed, and each new one has connections of its own. */
+const MAX_KEPT = 64;
 
 /** Gives a connection those addresses of a name only that lie within `limit`; fails with RefusedAddressError when none does. */
 export function checkedLookup(

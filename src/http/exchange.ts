@@ -8,6 +8,7 @@ import { type Connections, RefusedAddressError } from './dispatcher.ts';
 import { HttpError, type HttpErrorOptions } from './errors.ts';
 import { type Redactor, shownUrl } from './redaction.ts';
 import { isRetryableStatus, parseRetryAfter } from './retry.ts';
+import type { TlsIdentity } from './tls.ts';
 
 export interface ExchangeContext {
   readonly connections: Connections;
@@ -46,8 +47,9 @@ export async function send(
   let url = firstUrl(context, request);
   let reach: Reach = within === undefined ? 'Loopback' : (within.reach ?? 'Public');
   let headers: Record<string, string> = { 'user-agent': context.userAgent, ...lowerCased(request.headers) };
+  let { tls } = request;
   for (let hop = 0; ; hop++) {
-    const answer = await sendOnce(context, request, url, reach, headers, signal);
+    const answer = await sendOnce(context, request, { url, reach, headers, tls }, signal);
     const location = answer.headers['location'];
     if (answer.status < 300 || answer.status >= 400 || location === undefined)
       return settled(context, answer);
@@ -59,6 +61,7 @@ export async function send(
       throw answer.error(refusal ?? '', { code: 'RefusedRedirect', retryable: false });
     if (next.origin !== url.origin) {
       headers = Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)));
+      tls = undefined;
       reach = outermost(reach, context.connections.reachOf(url));
     }
     url = next;
@@ -86,12 +89,17 @@ function refuseRedirect(request: HttpRequest, from: URL, to: URL, hop: number): 
   return why === undefined ? undefined : `redirected to ${to.origin}: ${why}`;
 }
 
+interface Hop {
+  readonly url: URL;
+  readonly reach: Reach;
+  readonly headers: Record<string, string>;
+  readonly tls: TlsIdentity | undefined;
+}
+
 async function sendOnce(
   context: ExchangeContext,
   request: HttpRequest,
-  url: URL,
-  reach: Reach,
-  headers: Record<string, string>,
+  { url, reach, headers, tls }: Hop,
   signal: AbortSignal,
 ): Promise<Exchange> {
   const method = request.method ?? 'GET';
@@ -108,7 +116,7 @@ async function sendOnce(
   if (refused !== undefined) throw error(refused, { code: 'RefusedAddress', retryable: false });
 
   try {
-    const answer = await context.connections.dispatcherFor(url, reach).request({
+    const answer = await context.connections.dispatcherFor(url, reach, tls).request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method,
