@@ -28,8 +28,12 @@ const konflux = z.object({
 const testingFarm = z.object({
   artifactsURL: httpUrl
     .optional()
-    .describe("Where results and logs are. Left out: Testing Farm's public artifacts."),
-  apiURL: httpUrl.optional().describe("Where requests are looked up. Left out: Testing Farm's public API."),
+    .describe(
+      'Where results and logs are. Left out: https://artifacts.osci.redhat.com/testing-farm; the public ranch has https://artifacts.dev.testing-farm.io.',
+    ),
+  apiURL: httpUrl
+    .optional()
+    .describe('Where requests are looked up. Left out: https://api.testing-farm.io/v0.1.'),
 });
 
 const toolName = text(128, 1).regex(

@@ -15,7 +15,7 @@ import { createHttpClient, type HttpClient, HttpError } from '../http/client.ts'
 import type { Redactor } from '../http/redaction.ts';
 import { systemClock } from '../kube/clock.ts';
 import { createNotesFactory } from '../notes/gitlab-notes.ts';
-import { type Environment, readEnvSecrets } from '../settings/environment.ts';
+import { type Environment, namesFile, readEnvSecrets } from '../settings/environment.ts';
 import { type Config, loadConfig } from '../settings/file.ts';
 import { FILE_NAMESPACE } from '../settings/file-workflow.ts';
 import { readMarkerKeys, SettingsError } from '../settings/operator.ts';
@@ -66,12 +66,12 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
   const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
   try {
     const references = createReferences({
-      readSecret: readEnvSecrets(config.needs, env),
+      readSecret: readEnvSecrets(configured.needs, env),
       readConfigMapKey: async () => undefined,
       readBuiltinPrompt: (name) => loadBuiltinPrompt(name),
       onSecret: (value) => redactor.add(value),
     });
-    for (const { name } of config.needs) redactor.add(env[name] ?? '');
+    for (const need of config.needs) if (!namesFile(need)) redactor.add(env[need.name] ?? '');
     const { project } = wish.spec.mergeRequest;
     const sources = granted(await declaredSources(references, workflow, project));
     const sha =

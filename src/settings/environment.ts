@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { LABELS } from '../crds/meta.ts';
 import { SettingsError } from './operator.ts';
 import type { ReadSecret, SecretKeyRef, TokenTier } from './secrets.ts';
@@ -11,6 +12,9 @@ export interface EnvNeed {
   /** Key in the file: `workflows.review.projects.group/app.action_tokens.gitlab`. */
   readonly where: string;
 }
+
+/** Whether the variable holds the path of a file, and what is meant is in the file. */
+export const namesFile = ({ where }: Pick<EnvNeed, 'where'>): boolean => where.endsWith('.kubeconfig_env');
 
 /** A variable that is not set, with every key that names it. */
 export interface MissingVariable {
@@ -49,17 +53,34 @@ export const envSecretRef = ({ name, tier }: EnvNeed): SecretKeyRef => ({
 
 /**
  * The environment as if it were Secrets: one for each tier, which holds the variables that the file names at that
- * tier and no others. So a variable that is named as a read token cannot be read as a write token.
+ * tier and no others. So a variable that is named as a read token cannot be read as a write token. Reading rejects with
+ * SettingsError when a file that a variable names cannot be read.
  */
 export function readEnvSecrets(needs: readonly EnvNeed[], env: Environment): ReadSecret {
   return async (_namespace, secretName) => {
     const own = needs.filter(({ tier }) => envSecretName(tier) === secretName);
     const [first] = own;
     if (first === undefined) return undefined;
-    const data = own.flatMap(({ name }) => {
-      const value = env[name];
-      return value === undefined ? [] : [[name, Buffer.from(value).toString('base64')] as const];
-    });
-    return { labels: { [LABELS.tokenTier]: first.tier }, data: Object.fromEntries(data) };
+    const data = await Promise.all(
+      own.map(async (need) => {
+        const value = env[need.name];
+        if (value === undefined || value === '') return [];
+        const bytes = namesFile(need) ? await readNamedFile(need, value) : Buffer.from(value);
+        return [[need.name, bytes.toString('base64')] as const];
+      }),
+    );
+    return { labels: { [LABELS.tokenTier]: first.tier }, data: Object.fromEntries(data.flat()) };
   };
+}
+
+/** The value is not shown: somebody may have put what belongs into the file in its place. */
+async function readNamedFile({ name, where }: EnvNeed, path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new SettingsError(
+      `the file that ${name} names (${where}) cannot be read (${why}): set ${name} to the path of one file`,
+    );
+  }
 }

@@ -157,7 +157,19 @@ const sources = z.strictObject({
     .optional()
     .describe('PipelineRuns, TaskRuns and their logs.'),
   // An empty value in YAML is null.
-  testing_farm: z.strictObject({}).nullish().describe('Results and logs of Testing Farm; {} is enough.'),
+  testing_farm: z
+    .strictObject({
+      artifacts_url: httpUrl
+        .optional()
+        .describe(
+          'Where results and logs are. Left out: https://artifacts.osci.redhat.com/testing-farm; the public ranch has https://artifacts.dev.testing-farm.io.',
+        ),
+      api_url: httpUrl
+        .optional()
+        .describe('Where requests are looked up. Left out: https://api.testing-farm.io/v0.1.'),
+    })
+    .nullish()
+    .describe('Results and logs of Testing Farm; {} is enough.'),
 });
 
 /** `gitlab` alone is known today; another name is more likely a slip than a wish. */

@@ -67,7 +67,10 @@ export function configuredWorkflow(
           ),
           kubearchiveURL: konflux.kubearchive_url,
         },
-        testingFarm: testingFarm === undefined ? undefined : {},
+        testingFarm:
+          testingFarm === undefined
+            ? undefined
+            : { artifactsURL: testingFarm?.artifacts_url, apiURL: testingFarm?.api_url },
       },
       projects: Object.entries(file.projects).map(([path, project]) => {
         const where = `${at}.projects.${path}`;

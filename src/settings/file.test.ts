@@ -202,6 +202,29 @@ workflows:
   });
 });
 
+describe('Testing Farm in the file', () => {
+  const sources = async (value: string) => {
+    const { workflows } = await load(
+      SMALL.replace('{gitlab: {token_env: READ}}', `{testing_farm: ${value}}`),
+    );
+    return workflows[0]?.workflow.spec.dataSources;
+  };
+
+  it.each(['{}', '', 'null'])('is declared by %j, with its usual addresses', async (value) => {
+    expect(await sources(value)).toEqual({ testingFarm: {} });
+  });
+
+  it('may have addresses of its own', async () => {
+    expect(
+      await sources(
+        '{artifacts_url: "https://artifacts.example.org", api_url: "https://api.example.org/v0.1"}',
+      ),
+    ).toEqual({
+      testingFarm: { artifactsURL: 'https://artifacts.example.org', apiURL: 'https://api.example.org/v0.1' },
+    });
+  });
+});
+
 describe('the environment', () => {
   const references = async (env: Record<string, string> = ENV) => {
     const config = await load(SMALL);
@@ -232,6 +255,31 @@ describe('the environment', () => {
     const read = readEnvSecrets([{ name: 'WRITE', tier: 'action', where: 'x' }], ENV);
     expect(await read('file', 'environment-tool')).toBeUndefined();
     expect(Object.keys((await read('file', 'environment-action'))?.data ?? {})).toEqual(['WRITE']);
+  });
+
+  it('gives the file that a kubeconfig variable names, not its path', async () => {
+    const file = join(folder, 'konflux.kubeconfig');
+    await writeFile(file, 'kind: Config\n');
+    const text = SMALL.replace(
+      'gitlab: {token_env: READ}',
+      'konflux: {cluster_url: "https://api.example.org:6443/ns/team", kubeconfig_env: KUBECONFIG}',
+    );
+    const { needs, workflows } = await load(text);
+    const asked = (env: Record<string, string>) =>
+      createReferences({
+        readSecret: readEnvSecrets(needs, env),
+        readConfigMapKey: async () => undefined,
+        readBuiltinPrompt: async () => 'P',
+        onSecret: () => undefined,
+      }).konfluxKubeconfig(workflows[0]?.workflow ?? fail());
+    const found = await asked({ KUBECONFIG: file });
+    expect(found.kind === 'Ok' && found.value?.reveal()).toBe('kind: Config');
+    const secret = 'eyJ-somebody-put-a-token-here';
+    const failure = await asked({ KUBECONFIG: secret }).catch((error: unknown) => error);
+    expect(String(failure)).toMatch(
+      /the file that KUBECONFIG names \(workflows\.review\.data_sources\.konflux\.kubeconfig_env\) cannot be read \(ENOENT\)/,
+    );
+    expect(String(failure)).not.toContain(secret);
   });
 
   it('names a variable once, with every place that needs it', () => {

@@ -71,6 +71,25 @@ describe('references', () => {
     expect(told).toEqual([]);
   });
 
+  it('give the kubeconfig of Konflux of the tool tier only, and none where it is not declared', async () => {
+    const { konfluxKubeconfig, told } = references();
+    const konflux = (name: string) => ({
+      dataSources: {
+        konflux: { clusterURL: 'https://api.example.org:6443/ns/team', kubeconfigSecretRef: ref(name) },
+      },
+    });
+    expect(await konfluxKubeconfig(aWorkflow())).toEqual({ kind: 'Ok', value: undefined });
+    expect(await konfluxKubeconfig(aWorkflow(konflux('action')))).toMatchObject({
+      kind: 'Invalid',
+      reason: 'WrongTier',
+      message: expect.stringMatching(/^spec\.dataSources\.konflux\.kubeconfigSecretRef: /),
+    });
+    expect(told).toEqual([]);
+    const found = await konfluxKubeconfig(aWorkflow(konflux('read')));
+    expect(found.kind === 'Ok' && found.value?.reveal()).toBe('glpat-read');
+    expect(told).toEqual(['glpat-read']);
+  });
+
   it('need no model key where the workflow names none', async () => {
     const { modelKey } = references();
     expect(await modelKey(aWorkflow())).toEqual({ kind: 'Ok', value: undefined });

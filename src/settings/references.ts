@@ -22,6 +22,8 @@ export interface References {
   actionToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ActionToken>>;
   /** The project's own read token, else the workflow's. */
   gitlabToolToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ToolToken>>;
+  /** The kubeconfig itself, which is as secret as the token in it. Undefined value: the workflow declares no Konflux. */
+  konfluxKubeconfig(workflow: AgentWorkflow): Promise<Resolved<ToolToken | undefined>>;
   /** Undefined value: the workflow names no key, and its endpoint wants none. */
   modelKey(workflow: AgentWorkflow): Promise<Resolved<string | undefined>>;
   /** A service account's key file; undefined value: the workflow names none, and the process's own account counts. */
@@ -60,6 +62,13 @@ export function createReferences(sources: ReferenceSources): References {
           : `spec.projects[${project}].tokens.gitlab`;
       if (ref === undefined)
         return missing(field, "name the Secret with the token of the model's GitLab tools");
+      return mapped(await secret(workflow, ref, 'tool', field), toolToken);
+    },
+
+    async konfluxKubeconfig(workflow) {
+      const ref = workflow.spec.dataSources.konflux?.kubeconfigSecretRef;
+      if (ref === undefined) return { kind: 'Ok', value: undefined };
+      const field = 'spec.dataSources.konflux.kubeconfigSecretRef';
       return mapped(await secret(workflow, ref, 'tool', field), toolToken);
     },
 

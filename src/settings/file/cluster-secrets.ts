@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LABELS } from '../../crds/meta.ts';
-import type { EnvNeed } from '../environment.ts';
+import { type EnvNeed, namesFile } from '../environment.ts';
 import type { SecretKeyRef } from '../secrets.ts';
 
 /** Longest name that still has room for the tier and a digest, within the 253 characters of an object's name. */
@@ -18,7 +18,7 @@ export function clusterSecretRef({ name, tier, where }: EnvNeed): SecretKeyRef {
   const readable = plain.slice(0, LONGEST).replace(/^-+|-+$/g, '');
   return {
     name: [tier, ...(isName ? [plain] : [readable, digest].filter((part) => part !== ''))].join('-'),
-    key: holdsPath(where) ? 'kubeconfig' : tier === 'model' ? 'apiKey' : 'token',
+    key: namesFile({ where }) ? 'kubeconfig' : tier === 'model' ? 'apiKey' : 'token',
   };
 }
 
@@ -27,13 +27,10 @@ export function secretCommands(needs: readonly EnvNeed[], namespace: string): re
   const commands = needs.flatMap((need) => {
     const { name, key } = clusterSecretRef(need);
     const at = `${name} -n ${namespace}`;
-    const create = holdsPath(need.where)
+    const create = namesFile(need)
       ? `kubectl create secret generic ${at} --from-file=${key}="$${need.name}"`
       : `printf %s "$${need.name}" | kubectl create secret generic ${at} --from-file=${key}=/dev/stdin`;
     return [create, `kubectl label secret ${at} ${LABELS.tokenTier}=${need.tier}`];
   });
   return [...new Set(commands)];
 }
-
-/** The variable holds the path of a file, and the Secret the file. */
-const holdsPath = (where: string): boolean => where.endsWith('.kubeconfig_env');
