@@ -57,7 +57,11 @@ const GITLAB = [
 ];
 const TAUGHT: Readonly<Record<BuiltinPrompt, readonly string[]>> = {
   'analyze-failures': [...GITLAB, 'sandbox_exec', 'target_url', 'allow_failure', 'status', 'tail'],
-  'code-review': [...GITLAB, 'sandbox_exec', 'saved_to', 'complete', 'diff_omitted', 'job_id', 'jq'],
+  'code-review': [
+    ...GITLAB,
+    ...['gitlab_get_mr_discussions', 'gitlab_get_file_at_ref', 'gitlab_get_repo_archive', 'ref', 'tar'],
+    ...['sandbox_exec', 'saved_to', 'complete', 'diff_omitted', 'job_id', 'jq', 'grep'],
+  ],
   'renovate-babysit': [...GITLAB, 'sandbox_exec', 'saved_to', 'target_url', 'job_id', 'jq', 'grep'],
 };
 

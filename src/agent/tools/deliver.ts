@@ -58,7 +58,7 @@ export async function deliverTo(
     const source = watch(output);
     const written = await sandbox.streamToFile(path, source.chunks(), { signal });
     const lines = output.binary ? {} : { lines: written.lines };
-    return { path, bytes: written.bytes, ...lines, ...source.missing(), ...metadata };
+    return { path, bytes: written.bytes, ...lines, ...source.remarks(), ...metadata };
   }
   const bytes = bytesOf(output);
   await sandbox.writeFile(path, bytes, { signal });
@@ -116,7 +116,7 @@ async function deliverBinaryStream(output: StreamOutput, delivery: Delivery): Pr
   if (!sandbox) return { error: WITHOUT_SANDBOX, bytes: await drain(source.chunks()), ...metadata };
   const path = spillPath(`${toolName}_${counter.next()}`, output.suffix);
   const { bytes } = await sandbox.streamToFile(path, source.chunks(), { signal });
-  return { saved_to: path, bytes, ...source.missing(), ...metadata };
+  return { saved_to: path, bytes, ...source.remarks(), ...metadata };
 }
 
 async function deliverTextStream(output: StreamOutput, delivery: Delivery): Promise<Result> {
@@ -124,15 +124,15 @@ async function deliverTextStream(output: StreamOutput, delivery: Delivery): Prom
   const source = watch(output);
   const chunks = source.chunks();
   const { start, ended } = await readStart(chunks);
-  if (ended) return { output: redact(decode(start)), ...source.missing(), ...metadata };
+  if (ended) return { output: redact(decode(start)), ...source.remarks(), ...metadata };
   const preview = headOf(start, redact);
   if (!sandbox) {
     await chunks.return(undefined);
-    return { preview, truncated: true, ...metadata };
+    return { preview, truncated: true, ...noteOf(output), ...metadata };
   }
   const path = spillPath(`${toolName}_${counter.next()}`, output.suffix);
   const { bytes, lines } = await sandbox.streamToFile(path, joined(start, chunks), { signal });
-  return { saved_to: path, bytes, lines, preview, ...source.missing(), ...metadata };
+  return { saved_to: path, bytes, lines, preview, ...source.remarks(), ...metadata };
 }
 
 /** Enough bytes to know that a stream is too long to be shown whole, and for its preview. */
@@ -167,7 +167,7 @@ async function drain(chunks: AsyncIterable<Uint8Array>): Promise<number> {
  */
 function watch(output: StreamOutput): {
   chunks(): AsyncGenerator<Uint8Array, undefined>;
-  missing(): { readonly incomplete?: string };
+  remarks(): { readonly incomplete?: string; readonly note?: string };
 } {
   let broken: string | undefined;
   return {
@@ -179,11 +179,16 @@ function watch(output: StreamOutput): {
       }
       return undefined;
     },
-    missing() {
+    remarks() {
       const incomplete = broken ?? output.incomplete?.();
-      return incomplete === undefined ? {} : { incomplete };
+      return { ...(incomplete === undefined ? {} : { incomplete }), ...noteOf(output) };
     },
   };
+}
+
+function noteOf(output: StreamOutput): { readonly note?: string } {
+  const note = output.note?.();
+  return note === undefined ? {} : { note };
 }
 
 const WITHOUT_SANDBOX = 'This output is binary and this run has no sandbox to keep it in.';

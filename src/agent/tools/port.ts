@@ -13,6 +13,8 @@ export type ToolOutput =
       readonly binary: boolean;
       /** Asked after the last chunk: what is missing, in one sentence, when the stream ended early. */
       readonly incomplete?: () => string | undefined;
+      /** Asked after the last chunk: what the output is, in one sentence, when its bytes do not say it. */
+      readonly note?: () => string | undefined;
     }
   | { readonly kind: 'Binary'; readonly bytes: Uint8Array }
   /** An expected refusal, for the model to act on: what was wrong, what is allowed. */
@@ -20,6 +22,8 @@ export type ToolOutput =
 
 export interface ToolContext {
   readonly signal: AbortSignal;
+  /** Names the call within its run, the same when it is repeated after a takeover. Absent outside a loop. */
+  readonly place?: string;
 }
 
 /**

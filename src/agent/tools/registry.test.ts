@@ -100,6 +100,15 @@ describe('text of a data source', () => {
     const [result] = await execute({ tools: [aTool('a', output)] }, call('a'));
     expect(result).toEqual({ output: 'x', incomplete: 'The log ends at 1 MB.' });
   });
+
+  test.each([10, 5000])('says what an output of %i bytes is, when its bytes do not', async (size) => {
+    for (const binary of [true, false]) {
+      const about = { binary, note: () => 'The file is odd.' };
+      const output = { ...streamOf('x'.repeat(size)), ...about } as ToolOutput;
+      const [result] = await execute({ tools: [aTool('a', output)] }, call('a'));
+      expect(result).toMatchObject({ note: 'The file is odd.' });
+    }
+  });
 });
 
 test('JSON is given as it is when small and as an indented .json file when large', async () => {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Tool } from '../../agent/tools/port.ts';
-import { HttpError } from '../../http/client.ts';
 import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
 import type { SourceScope } from '../port.ts';
 import { gitlabTool } from './gitlab-tool.ts';
 import { plainLog } from './plain-log.ts';
+import { keptOnFailure, rawBody } from './raw.ts';
 import { isAllowedProject, outOfScope, project, refusalOf } from './scope.ts';
 
 export function jobLog(api: GitLabApi, scope: SourceScope): Tool {
@@ -24,31 +24,21 @@ export function jobLog(api: GitLabApi, scope: SourceScope): Tool {
       const refusal = outOfScope(scope, args) ?? (await foreignJob(api, scope, args, signal));
       if (refusal !== undefined) return { kind: 'Error', message: refusal };
       // The path names the project, so GitLab answers 404 for a job of another one.
-      const { body } = await api.stream(
-        `projects/${projectPath(args.project)}/jobs/${args.job_id}/trace`,
-        {},
-        signal,
-      );
-      const log = plainLog(body);
-      let missing: string | undefined;
-      async function* chunks(): AsyncGenerator<Uint8Array> {
-        let bytes = 0;
-        try {
-          for await (const chunk of log) {
-            bytes += chunk.length;
-            yield chunk;
-          }
-          if (bytes === 0)
-            missing = 'The log is empty: the job has not started, wrote nothing, or its log was erased.';
-        } catch (error) {
-          if (!(error instanceof HttpError)) throw error;
-          missing = `The log broke off after ${bytes} bytes (${error.message}); the rest is missing.`;
-        }
-      }
-      return { kind: 'Stream', chunks: chunks(), suffix: '.log', binary: false, incomplete: () => missing };
+      const path = `projects/${projectPath(args.project)}/jobs/${args.job_id}/trace`;
+      const log = keptOnFailure(plainLog(await rawBody(api, path, {}, signal)), 'The log');
+      const empty = () => (log.bytes() === 0 ? EMPTY : undefined);
+      return {
+        kind: 'Stream',
+        chunks: log.chunks,
+        suffix: '.log',
+        binary: false,
+        incomplete: () => log.missing() ?? empty(),
+      };
     },
   });
 }
+
+const EMPTY = 'The log is empty: the job has not started, wrote nothing, or its log was erased.';
 
 const Job = z.object({
   ref: z.string().nullish(),

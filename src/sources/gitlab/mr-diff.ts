@@ -15,6 +15,7 @@ const Change = z.object({
   diff: z.string(),
   too_large: z.boolean().nullish(),
   collapsed: z.boolean().nullish(),
+  generated_file: z.boolean().nullish(),
 });
 type Change = z.infer<typeof Change>;
 const MergeRequest = z.object({ sha: z.string().nullable(), changes_count: z.string().nullish() });
@@ -49,7 +50,7 @@ export function mrDiff(api: GitLabApi, scope: SourceScope): Tool {
 }
 
 const NOTES = `\`gitlab_get_mr_diff\` answers \`{complete, warnings, files: [{path, change, diff}]}\`.
-\`complete: false\` means that files or diffs are missing: do not conclude that something was not changed because it is not listed. A file with \`diff_omitted\` has changes that are not shown.`;
+\`complete: false\` means that files or diffs are missing: do not conclude that something was not changed because it is not listed. A file with \`diff_omitted\` (too large, collapsed, generated, binary) has changes that are not shown: \`gitlab_get_file_at_ref\` has it before and after. \`generated: true\` marks files that a program writes.`;
 
 interface Changes {
   readonly files: readonly Change[];
@@ -76,8 +77,10 @@ async function read(
       }
     }
   } catch (error) {
-    if (!(error instanceof HttpError) || files.length === 0) throw error;
-    return { files, cut: error.message };
+    if (files.length === 0) throw error;
+    if (error instanceof HttpError) return { files, cut: error.message };
+    if (error instanceof z.ZodError) return { files, cut: 'GitLab described a file in an unexpected form' };
+    throw error;
   }
   return { files, cut: undefined };
 }
@@ -89,17 +92,27 @@ async function read(
 function summary(found: MergeRequest, { files, cut }: Changes, expectedSha: string | undefined) {
   const count = found.changes_count ?? String(files.length);
   const partial = cut !== undefined || count !== String(files.length) || files.length >= GITLAB_MAX_FILES;
-  const omitted = files.filter((change) => omission(change) !== undefined).length;
+  const omitted = files.map(omission).filter((why) => why !== undefined);
+  const left = omitted.filter((why) => why !== 'binary');
   const moved = expectedSha !== undefined && found.sha !== null && found.sha !== expectedSha;
   const warnings = [
     ...(partial
       ? [`The list of files is incomplete: ${files.length} are shown, the merge request has more.`]
       : []),
     ...(cut === undefined ? [] : [`Reading ended early: ${cut}.`]),
-    ...(omitted > 0 ? [`GitLab left out the diffs of ${omitted} files (diff_omitted says why).`] : []),
+    ...(left.length > 0
+      ? [`GitLab left out the diffs of ${left.length} files (diff_omitted): ${counted(left)}.`]
+      : []),
+    ...(omitted.length > left.length
+      ? [`Binary files, whose changes no diff shows: ${omitted.length - left.length}.`]
+      : []),
     ...(moved ? [`These are the changes at ${found.sha}; this run is about ${expectedSha}.`] : []),
   ];
-  return { complete: !partial && omitted === 0, warnings, ...(partial ? {} : { file_count: files.length }) };
+  return {
+    complete: !partial && left.length === 0,
+    warnings,
+    ...(partial ? {} : { file_count: files.length }),
+  };
 }
 
 function file(change: Change) {
@@ -114,14 +127,27 @@ function file(change: Change) {
         : change.renamed_file
           ? 'renamed'
           : 'modified',
+    ...(change.generated_file ? { generated: true } : {}),
     ...(omitted === undefined ? { diff: change.diff } : { diff_omitted: omitted }),
   };
 }
 
+/** What stands in the place of a diff of bytes. Diffs of text begin with `@@`. */
+const BINARY = /^Binary files .* differ\n?$/;
+
+type Omission = 'too large' | 'collapsed' | 'generated' | 'binary';
+
 /** An empty diff is normal for a mode change, a pure rename or an empty file. */
-function omission(change: Change): string | undefined {
+function omission(change: Change): Omission | undefined {
+  if (BINARY.test(change.diff)) return 'binary';
   if (change.diff !== '') return undefined;
   if (change.too_large) return 'too large';
-  if (change.collapsed) return 'collapsed by GitLab, because the whole is large';
-  return undefined;
+  if (change.generated_file && change.collapsed) return 'generated';
+  return change.collapsed ? 'collapsed' : undefined;
+}
+
+/** `2 too large, 1 collapsed` */
+function counted(omissions: readonly Omission[]): string {
+  const kinds = [...new Set(omissions)];
+  return kinds.map((kind) => `${omissions.filter((one) => one === kind).length} ${kind}`).join(', ');
 }

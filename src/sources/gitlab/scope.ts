@@ -13,6 +13,14 @@ export const sha = z
   .regex(/^[0-9a-f]{7,64}$/i, 'expected a commit SHA in hex')
   .describe('Commit SHA, as in the event');
 
+export const ref = z
+  .string()
+  .min(1)
+  .max(512)
+  .describe(
+    'Commit SHA of the event, or the target branch or its merge base (base_sha) of the merge request',
+  );
+
 /** What a call names; each tool names a part of it. */
 export interface Asked {
   readonly project: string;
@@ -30,12 +38,16 @@ export function outOfScope(scope: SourceScope, asked: Asked): string | undefined
   return wrong.length === 0 ? undefined : refusalOf(scope, wrong);
 }
 
-/** Names what was refused and everything that is allowed. */
-export function refusalOf(scope: SourceScope, wrong: readonly string[]): string {
+/** Names what was refused and everything that is allowed; `also` what else is, beside the commit. */
+export function refusalOf(
+  scope: SourceScope,
+  wrong: readonly string[],
+  also: readonly string[] = [],
+): string {
   const { project, iid, sha, allowedProjects = [] } = scope;
   const others = allowedProjects.map((path) => JSON.stringify(path)).join(', ');
   const more = others === '' ? ' only.' : `, and anything in ${others}.`;
-  return `Not allowed: ${wrong.join(', ')}. This run reads project "${project}", iid ${iid}, sha "${sha}"${more}`;
+  return `Not allowed: ${wrong.join(', ')}. This run reads project "${project}", iid ${iid}, sha "${sha}"${also.map((one) => `, ${one}`).join('')}${more}`;
 }
 
 /** The workflow has opened the project: its merge requests, commits and jobs are not looked at one by one. */
@@ -58,7 +70,12 @@ function isOwnProject(scope: SourceScope, project: string): boolean {
 }
 
 function isOwnCommit(scope: SourceScope, sha: string): boolean {
-  return scope.sha.startsWith(sha.toLowerCase());
+  return abbreviates(sha, scope.sha);
+}
+
+/** Whether `text` is a commit's SHA or the start of it. */
+export function abbreviates(text: string, fullSha: string): boolean {
+  return /^[0-9a-f]{7,64}$/i.test(text) && fullSha.startsWith(text.toLowerCase());
 }
 
 /** GitLab does not tell paths apart by case. */

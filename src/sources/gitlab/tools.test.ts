@@ -54,6 +54,9 @@ describe('definitions', () => {
       'gitlab_get_commit_statuses',
       'gitlab_get_job_log',
       'gitlab_get_mr_diff',
+      'gitlab_get_file_at_ref',
+      'gitlab_get_repo_archive',
+      'gitlab_get_mr_discussions',
     ]);
     expect(tools.get('gitlab_get_job_log')?.definition.parameters).toMatchObject({
       type: 'object',
@@ -231,18 +234,43 @@ describe('merge request', () => {
     });
   });
 
-  test('a diff that GitLab leaves out is named', async () => {
+  test('diffs that GitLab leaves out, generated and binary files are named, each and together', async () => {
+    const bytes = 'Binary files a/logo.png and b/logo.png differ\n';
     scene.mergeRequest.diffs = [
       scene.state.diff({ newPath: 'big', diff: 'x', tooLarge: true }),
       scene.state.diff({ newPath: 'folded', diff: 'x', collapsed: true }),
+      scene.state.diff({ newPath: 'folded too', diff: 'x', collapsed: true }),
+      scene.state.diff({ newPath: 'bundle.js', diff: 'x', collapsed: true, generated: true }),
+      scene.state.diff({ newPath: 'go.sum', diff: '@@ -1 +1 @@\n-a\n+b\n', generated: true }),
+      scene.state.diff({ newPath: 'logo.png', diff: bytes }),
+      scene.state.diff({ newPath: 'empty', diff: '', newFile: true }),
     ];
-    expect(await call('gitlab_get_mr_diff', at)).toMatchObject({
+    expect(await call('gitlab_get_mr_diff', at)).toEqual({
+      kind: 'Json',
       value: {
         complete: false,
-        warnings: ['GitLab left out the diffs of 2 files (diff_omitted says why).'],
-        files: [{ diff_omitted: 'too large' }, { diff_omitted: expect.stringContaining('collapsed') }],
+        warnings: [
+          'GitLab left out the diffs of 4 files (diff_omitted): 1 too large, 2 collapsed, 1 generated.',
+          'Binary files, whose changes no diff shows: 1.',
+        ],
+        file_count: 7,
+        files: [
+          { path: 'big', change: 'modified', diff_omitted: 'too large' },
+          { path: 'folded', change: 'modified', diff_omitted: 'collapsed' },
+          { path: 'folded too', change: 'modified', diff_omitted: 'collapsed' },
+          { path: 'bundle.js', change: 'modified', generated: true, diff_omitted: 'generated' },
+          { path: 'go.sum', change: 'modified', generated: true, diff: '@@ -1 +1 @@\n-a\n+b\n' },
+          { path: 'logo.png', change: 'modified', diff_omitted: 'binary' },
+          { path: 'empty', change: 'added', diff: '' },
+        ],
       },
     });
+  });
+
+  test('a binary file alone leaves the diff complete', async () => {
+    const bytes = 'Binary files /dev/null and b/a.bin differ\n';
+    scene.mergeRequest.diffs = [scene.state.diff({ newPath: 'a.bin', diff: bytes, newFile: true })];
+    expect(await call('gitlab_get_mr_diff', at)).toMatchObject({ value: { complete: true, file_count: 1 } });
   });
 
   test.each([true, false])(

@@ -6,6 +6,7 @@ import type {
   FakeMergeRequest,
   FakeNote,
   FakePipeline,
+  FakePosition,
   FakeProject,
   FakeStatus,
   FakeUser,
@@ -156,7 +157,7 @@ export const diffEntity = (diff: FakeDiff) => ({
   new_file: diff.newFile,
   renamed_file: diff.renamedFile,
   deleted_file: diff.deletedFile,
-  generated_file: false,
+  generated_file: diff.generated,
 });
 
 export const pipelineEntity = (base: string, pipeline: FakePipeline) => ({
@@ -193,7 +194,14 @@ export const jobEntity = (base: string, job: FakeJob) => ({
   pipeline: pipelineEntity(base, job.pipeline),
   web_url: `${base}/${job.pipeline.project.path}/-/jobs/${job.id}`,
   project: { ci_job_token_scope_enabled: false },
-  artifacts: [{ file_type: 'trace', size: job.trace?.length ?? 0, filename: 'job.log', file_format: null }],
+  artifacts: [
+    {
+      file_type: 'trace',
+      size: typeof job.trace === 'function' ? 0 : (job.trace?.length ?? 0),
+      filename: 'job.log',
+      file_format: null,
+    },
+  ],
   runner: null,
 });
 
@@ -239,7 +247,7 @@ export const noteEntity = (
   const resolvable = !discussion.individualNote && !note.system;
   return {
     id: note.id,
-    type: discussion.individualNote ? null : 'DiscussionNote',
+    type: discussion.individualNote ? null : note.position === undefined ? 'DiscussionNote' : 'DiffNote',
     body: note.body,
     author: userBasic(base, note.author),
     created_at: note.createdAt,
@@ -248,6 +256,7 @@ export const noteEntity = (
     noteable_id: mergeRequest.id,
     noteable_type: 'MergeRequest',
     project_id: mergeRequest.project.id,
+    ...(note.position === undefined ? {} : { position: positionEntity(mergeRequest, note.position) }),
     resolvable,
     ...(resolvable
       ? {
@@ -264,6 +273,18 @@ export const noteEntity = (
     commands_changes: commandsChanges,
   };
 };
+
+const positionEntity = (mergeRequest: FakeMergeRequest, { newPath, newLine }: FakePosition) => ({
+  base_sha: mergeRequest.baseSha,
+  start_sha: mergeRequest.baseSha,
+  head_sha: mergeRequest.sha,
+  old_path: newPath,
+  new_path: newPath,
+  position_type: 'text',
+  old_line: null,
+  new_line: newLine,
+  line_range: null,
+});
 
 export const discussionEntity = (
   base: string,

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
 import { answer } from './answer.ts';
 import { type Fault, Faults } from './faults.ts';
 import { type Reply, tokenOf } from './http.ts';
@@ -124,6 +125,11 @@ function write(
 ): void {
   const page = reply.rows === undefined ? undefined : cutPage(reply.rows, url, gitlab.paging);
   const json = page?.rows ?? reply.json;
+  if (reply.chunks !== undefined) {
+    response.writeHead(reply.status, { ...reply.headers });
+    pipeline(Readable.from(reply.chunks()), response, () => {});
+    return;
+  }
   const bytes = reply.bytes ?? (json === undefined ? new Uint8Array() : Buffer.from(JSON.stringify(json)));
   response.writeHead(reply.status, {
     'x-request-id': `req-${gitlab.requests.length}`,

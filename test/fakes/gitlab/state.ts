@@ -26,10 +26,17 @@ export interface FakeNote {
   body: string;
   readonly system: boolean;
   readonly internal: boolean;
+  /** Place in the diff that the note is about. */
+  readonly position: FakePosition | undefined;
   readonly createdAt: string;
   updatedAt: string;
   resolved: boolean;
   resolvedBy: FakeUser | undefined;
+}
+
+export interface FakePosition {
+  readonly newPath: string;
+  readonly newLine: number;
 }
 
 export interface FakeDiscussion {
@@ -49,6 +56,7 @@ export interface FakeDiff {
   readonly deletedFile: boolean;
   readonly collapsed: boolean;
   readonly tooLarge: boolean;
+  readonly generated: boolean;
 }
 
 export interface FakeCommit {
@@ -115,8 +123,8 @@ export interface FakeJob {
   readonly stage: string;
   status: string;
   readonly allowFailure: boolean;
-  /** Undefined: erased or never written, GitLab answers with an empty text. */
-  readonly trace: Uint8Array | undefined;
+  /** Undefined: erased or never written, GitLab answers with an empty text. A function makes it while it is sent. */
+  readonly trace: Uint8Array | (() => Iterable<Uint8Array>) | undefined;
   readonly failureReason: string | undefined;
 }
 
@@ -145,6 +153,10 @@ export interface FakeProject {
   readonly statuses: FakeStatus[];
   /** By ref (branch or SHA), then by path. */
   readonly files: Map<string, Map<string, Uint8Array>>;
+  /** Instead of the files as `.tar.gz`: any bytes, made while they are sent. */
+  archive: (() => Iterable<Uint8Array>) | undefined;
+  /** Where archives and traces are kept: GitLab answers with a redirect to a signed address below it. */
+  objectStorage: string | undefined;
 }
 
 type Options<T, Required extends keyof T> = Partial<T> & Pick<T, Required>;
@@ -200,6 +212,8 @@ export class GitLabState {
       pipelines: [],
       statuses: [],
       files: new Map(),
+      archive: undefined,
+      objectStorage: undefined,
       ...options,
     };
     this.projects.push(project);
@@ -269,6 +283,7 @@ export class GitLabState {
       deletedFile: false,
       collapsed: false,
       tooLarge: false,
+      generated: false,
       ...options,
     };
   }
@@ -310,7 +325,10 @@ export class GitLabState {
 
   job(
     pipeline: FakePipeline,
-    options: Partial<Omit<FakeJob, 'trace' | 'pipeline'>> & { name: string; trace?: string | Uint8Array },
+    options: Partial<Omit<FakeJob, 'trace' | 'pipeline'>> & {
+      name: string;
+      trace?: string | NonNullable<FakeJob['trace']>;
+    },
   ): FakeJob {
     const { trace, ...rest } = options;
     const job: FakeJob = {
@@ -353,6 +371,7 @@ export class GitLabState {
       internal?: boolean;
       system?: boolean;
       individual?: boolean;
+      position?: FakePosition;
     },
   ): { discussion: FakeDiscussion; note: FakeNote } {
     const time = this.time();
@@ -362,6 +381,7 @@ export class GitLabState {
       body: options.body,
       system: options.system ?? false,
       internal: options.discussion?.notes[0]?.internal ?? options.internal ?? false,
+      position: options.position,
       createdAt: time,
       updatedAt: time,
       resolved: false,

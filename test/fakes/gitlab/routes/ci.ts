@@ -1,6 +1,6 @@
 import { jobAsStatus, jobEntity, pipelineEntity, statusEntity } from '../entities.ts';
 import * as find from '../find.ts';
-import { type Call, list, notFound, ok, type Route } from '../http.ts';
+import { type Call, list, notFound, ok, type Route, stored } from '../http.ts';
 import type { FakeJob } from '../state.ts';
 import { paging } from './merge-requests.ts';
 
@@ -43,11 +43,14 @@ export const ciRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'projects/:id/jobs/:job_id/trace',
-    handle: (call) => ({
-      status: 200,
-      bytes: findJob(call).trace ?? new Uint8Array(),
-      headers: { 'content-type': 'text/plain' },
-    }),
+    handle(call) {
+      const job = findJob(call);
+      const { objectStorage } = job.pipeline.project;
+      if (objectStorage !== undefined) return stored(objectStorage, `traces/${job.id}/job.log`);
+      const { trace = new Uint8Array() } = job;
+      const body = typeof trace === 'function' ? { chunks: trace } : { bytes: trace };
+      return { status: 200, ...body, headers: { 'content-type': 'text/plain' } };
+    },
   },
   {
     method: 'GET',

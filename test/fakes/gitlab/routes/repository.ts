@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import * as find from '../find.ts';
-import { type Call, notFound, type Route } from '../http.ts';
+import { type Call, notFound, type Route, stored } from '../http.ts';
 import type { FakeProject } from '../state.ts';
 import { tar } from '../tar.ts';
 
@@ -11,9 +11,9 @@ export const repositoryRoutes: readonly Route[] = [
     query: { ref: 'string', lfs: 'boolean' },
     handle(call) {
       const project = find.projectWithCode(call);
-      const bytes = filesAt(project, call.query['ref'] ?? project.defaultBranch)?.get(
-        call.path['file_path'] ?? '',
-      );
+      const files = filesAt(project, call.query['ref'] ?? project.defaultBranch);
+      if (files === undefined) throw notFound('Commit');
+      const bytes = files.get(call.path['file_path'] ?? '');
       if (bytes === undefined) throw notFound('File');
       return { status: 200, bytes, headers: { 'content-type': 'text/plain; charset=utf-8' } };
     },
@@ -32,11 +32,12 @@ function archive(name: string): Route {
       const ref = call.query['sha'] ?? project.defaultBranch;
       const files = filesAt(project, ref);
       if (files === undefined) throw notFound('File');
+      if (project.objectStorage !== undefined) return stored(project.objectStorage, `archives/${ref}.tar.gz`);
       const root = `${project.path.replaceAll('/', '-')}-${ref}`;
       const entries = [...files].map(([path, bytes]) => ({ path: `${root}/${path}`, bytes }));
       return {
         status: 200,
-        bytes: gzipSync(tar(entries)),
+        ...(project.archive ? { chunks: project.archive } : { bytes: gzipSync(tar(entries)) }),
         headers: {
           'content-type': 'application/octet-stream',
           'content-disposition': `attachment; filename="${root}.tar.gz"`,
