@@ -62,7 +62,8 @@ describe(`three replicas, ${RUNS} runs in bursts, a pool of ${POOL} pods`, () =>
     await Promise.all(operators.map((operator) => operator.stop('SIGKILL')));
     await world?.close();
     await cluster?.stop();
-  }, 120_000);
+    // Every run leaves a session with a finalizer.
+  }, 120_000 + RUNS * 1_000);
 
   const runs = async (): Promise<readonly AgentRun[]> =>
     JSON.parse(await world.kubectl(['get', 'agentruns', '-n', world.namespaces.agents, '-o', 'json'])).items;
