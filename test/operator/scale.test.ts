@@ -23,6 +23,8 @@ const BURSTS = 4;
 const POOL = 5;
 /** A run takes a second or two of two processors; a loaded machine needs several times as long. */
 const TIME_MS = 120_000 + RUNS * 10_000;
+/** Every run leaves a session, each with a finalizer. */
+const CLEANUP_MS = 120_000 + RUNS * 1_000;
 const ANSWER = 'Seen in a sandbox of its own: ';
 /** Says so when somebody has been in this sandbox before. */
 const COMMAND = 'mkdir /tmp/data/mine && echo fresh || echo used';
@@ -62,8 +64,7 @@ describe(`three replicas, ${RUNS} runs in bursts, a pool of ${POOL} pods`, () =>
     await Promise.all(operators.map((operator) => operator.stop('SIGKILL')));
     await world?.close();
     await cluster?.stop();
-    // Every run leaves a session with a finalizer.
-  }, 120_000 + RUNS * 1_000);
+  }, CLEANUP_MS);
 
   const runs = async (): Promise<readonly AgentRun[]> =>
     JSON.parse(await world.kubectl(['get', 'agentruns', '-n', world.namespaces.agents, '-o', 'json'])).items;
