@@ -28,6 +28,7 @@ function toolsOf(declared: DeclaredSources, asked: unknown[] = []) {
   return createSourceFactory({
     http,
     gitlabUrl: scene.gitlab.url,
+    markerPrefix: 'our-session',
     declared: async (ref, project) => {
       asked.push([ref, project]);
       return declared;
@@ -49,6 +50,19 @@ describe('the tools of a run', () => {
     expect(await first?.run({ project: 'a/b', iid: 1 }, context())).toMatchObject({
       message: expect.stringContaining('anything in "group/lib"'),
     });
+  });
+
+  test('know the markers of agents, whatever their word', async () => {
+    const body = 'Found.\n\n_Model: m_\n\n<!-- our-session: {"id":"1","wf":"w"} -->';
+    scene.state.note(scene.mergeRequest, { author: scene.users.ada, body });
+    const tools = await toolsOf({ gitlab: gitlab() });
+    const tool = tools.find(({ definition }) => definition.name === 'gitlab_get_mr_discussions');
+    const output = await tool?.run({ project: 'group/app', iid: 1 }, context());
+    if (output?.kind !== 'Stream') throw new Error(JSON.stringify(output));
+    const bodies: unknown[] = [];
+    for await (const chunk of output.chunks)
+      bodies.push(JSON.parse(Buffer.from(chunk).toString()).notes[0].body);
+    expect(bodies).toEqual(['Found.']);
   });
 
   test('are those of declared sources only, and without one there are none', async () => {

@@ -2,6 +2,7 @@ import type { Tool } from '../agent/tools/port.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { ToolToken } from '../settings/tokens.ts';
 import { gitlabTools } from './gitlab/tools.ts';
+import { type KonfluxAccess, konfluxTools } from './konflux/tools.ts';
 import type { SourceFactory, SourceScope, WorkflowRef } from './port.ts';
 import { type TestingFarmSource, testingFarmTools } from './testing-farm/tools.ts';
 
@@ -15,12 +16,15 @@ export interface DeclaredSources {
     /** Projects that runs may read besides their own merge request. */
     readonly allowedProjects: readonly string[];
   };
+  readonly konflux?: KonfluxAccess;
   readonly testingFarm?: Omit<TestingFarmSource, 'http'>;
 }
 
 export interface SourceMeans {
   readonly http: HttpClient;
   readonly gitlabUrl: string;
+  /** Word that opens the markers in agents' notes, where it is not the usual one. */
+  readonly markerPrefix?: string;
 }
 
 export interface SourceFactoryOptions extends SourceMeans {
@@ -38,17 +42,21 @@ export function createSourceFactory(options: SourceFactoryOptions): SourceFactor
 
 /** The tools of one run, source by source. */
 export function toolsOf(
-  { gitlab, testingFarm }: DeclaredSources,
-  { http, gitlabUrl }: SourceMeans,
+  { gitlab, konflux, testingFarm }: DeclaredSources,
+  { http, gitlabUrl, markerPrefix }: SourceMeans,
   scope: SourceScope,
 ): readonly Tool[] {
   return [
     ...(gitlab === undefined
       ? []
       : gitlabTools(
-          { http, baseUrl: gitlabUrl, token: gitlab.token },
+          {
+            ...{ http, baseUrl: gitlabUrl, token: gitlab.token },
+            ...(markerPrefix === undefined ? {} : { markerPrefix }),
+          },
           { ...scope, allowedProjects: gitlab.allowedProjects },
         )),
+    ...(konflux === undefined ? [] : konfluxTools(konflux, scope)),
     ...(testingFarm === undefined ? [] : testingFarmTools({ http, ...testingFarm })),
   ];
 }

@@ -22,8 +22,9 @@ export async function gitlabToolsOn(options: { readonly allowedProjects?: readon
     },
     async call(name: string, args: unknown): Promise<ToolOutput> {
       const tool = tools.find(({ definition }) => definition.name === name);
-      const parsed = tool?.parse(args);
-      if (tool === undefined || !parsed?.ok) throw new Error(parsed?.message ?? `no tool ${name}`);
+      if (tool === undefined) throw new Error(`no tool ${name}`);
+      const parsed = tool.parse(args);
+      if (!parsed.ok) throw new Error(parsed.message);
       return tool.run(parsed.args, { signal: AbortSignal.timeout(60_000) });
     },
     async stop(): Promise<void> {

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { Tool } from '../../agent/tools/port.ts';
 import { type GitLabApi, projectPath } from '../../http/gitlab.ts';
 import type { SourceScope } from '../port.ts';
+import { textStream } from '../text-stream.ts';
 import { gitlabTool } from './gitlab-tool.ts';
 import { plainLog } from './plain-log.ts';
-import { keptOnFailure, rawBody } from './raw.ts';
+import { rawBody } from './raw.ts';
 import { isAllowedProject, outOfScope, project, refusalOf } from './scope.ts';
 
 export function jobLog(api: GitLabApi, scope: SourceScope): Tool {
@@ -25,15 +26,8 @@ export function jobLog(api: GitLabApi, scope: SourceScope): Tool {
       if (refusal !== undefined) return { kind: 'Error', message: refusal };
       // The path names the project, so GitLab answers 404 for a job of another one.
       const path = `projects/${projectPath(args.project)}/jobs/${args.job_id}/trace`;
-      const log = keptOnFailure(plainLog(await rawBody(api, path, {}, signal)), 'The log');
-      const empty = () => (log.bytes() === 0 ? EMPTY : undefined);
-      return {
-        kind: 'Stream',
-        chunks: log.chunks,
-        suffix: '.log',
-        binary: false,
-        incomplete: () => log.missing() ?? empty(),
-      };
+      const log = plainLog(await rawBody(api, path, {}, signal));
+      return textStream(log, { suffix: '.log', what: 'log', whenEmpty: EMPTY });
     },
   });
 }

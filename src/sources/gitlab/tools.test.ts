@@ -288,6 +288,16 @@ describe('merge request', () => {
     },
   );
 
+  test('a list that describes a file oddly later on gives what came', async () => {
+    scene.mergeRequest.diffs = Array.from({ length: 150 }, (_, index) =>
+      scene.state.diff({ newPath: `f${index}`, diff: '+x\n' }),
+    );
+    scene.gitlab.faults.add({ path: /diffs\?.*page=2/, status: 200, body: '[{"new_path":7}]' });
+    expect(await call('gitlab_get_mr_diff', at)).toMatchObject({
+      value: { complete: false, warnings: [expect.anything(), expect.stringContaining('unexpected form')] },
+    });
+  });
+
   test('a list that breaks off gives what came, and says so', async () => {
     scene.mergeRequest.diffs = Array.from({ length: 150 }, (_, index) =>
       scene.state.diff({ newPath: `f${index}`, diff: '+x\n' }),
@@ -331,14 +341,31 @@ describe('statuses', () => {
     },
   );
 
-  test('a page that fails for good ends the list, and the gap is named', async () => {
-    fill(250);
-    scene.gitlab.faults.add({ path: /statuses.*page=3/, status: 503, times: 99 });
+  test('a page that fails for good leaves the 1,000 before it, and the gap is named', async () => {
+    fill(1050);
+    scene.gitlab.faults.add({ path: /statuses.*page=11/, status: 503, times: 99 });
     const output = await statuses();
-    expect((await text(output)).trimEnd().split('\n')).toHaveLength(200);
+    expect((await text(output)).trimEnd().split('\n')).toHaveLength(1000);
     expect(output.kind === 'Stream' && output.incomplete?.()).toMatch(
-      /^The list broke off after 200 statuses \(.*answered 503/,
+      /^The list broke off after 1000 statuses \(.*answered 503/,
     );
+  });
+
+  test('BR-02: 130 statuses come by the URL of the Link header, unchanged', async () => {
+    scene.gitlab.paging = 'keyset';
+    fill(130);
+    expect((await text(await statuses())).trimEnd().split('\n')).toHaveLength(130);
+    const [first, second, ...rest] = scene.gitlab.requests.map(({ path }) => path);
+    // As the stand-in writes it: the same address, and the cursor of the row after the page.
+    expect(second).toBe(`${first}&cursor=${Buffer.from('100').toString('base64url')}`);
+    expect(rest).toEqual([]);
+  });
+
+  test('a commit without any is told apart from one whose list is missing', async () => {
+    const output = await statuses();
+    expect(await text(output)).toBe('');
+    expect(output).toMatchObject({ note: expect.any(Function) });
+    expect(output.kind === 'Stream' && output.note?.()).toBe('GitLab knows no status of this commit.');
   });
 
   test('a page that fails once is asked again', async () => {
@@ -411,6 +438,9 @@ describe('failures', () => {
       ['gitlab_get_mr_diff', at],
       ['gitlab_get_commit_statuses', { project: 'group/app', sha: scene.mergeRequest.sha }],
       ['gitlab_get_job_log', { project: 'group/app', job_id: 7 }],
+      ['gitlab_get_file_at_ref', { project: 'group/app', path: 'a', ref: 'main' }],
+      ['gitlab_get_repo_archive', { project: 'group/app', ref: scene.mergeRequest.sha }],
+      ['gitlab_get_mr_discussions', at],
     ] as const) {
       const output = await call(name, args);
       expect(output).toMatchObject({ kind: 'Error', message: expect.stringContaining(advice) });
