@@ -146,6 +146,7 @@ async function runPendingCalls(run: Run): Promise<void> {
       clock,
       signal,
       redact,
+      iteration: state.iteration,
       onStart: ({ id, name }) => run.emit({ type: 'ToolStarted', iteration: state.iteration, id, name }),
       onFinish: (outcome) => run.emit(finishedEvent(state.iteration, outcome)),
     });

@@ -1,6 +1,7 @@
 import { type Clock, orAborted } from './clock.ts';
 import type { ToolCall } from './models/port.ts';
 import { type Redact, redactObject } from './redaction.ts';
+import type { ToolContext } from './tools/port.ts';
 import type { ToolExecution, ToolRegistry } from './tools/registry.ts';
 
 /** Beyond this the calls of one answer are refused: an answer must not start unbounded work. */
@@ -53,6 +54,8 @@ export async function runGroup(
     readonly tools: ToolRegistry;
     readonly clock: Clock;
     readonly signal: AbortSignal;
+    /** Number of the model's answer in the run. */
+    readonly iteration: number;
     readonly redact: Redact;
     readonly onStart: (call: ToolCall) => void;
     readonly onFinish: (outcome: CallOutcome) => void;
@@ -63,7 +66,8 @@ export async function runGroup(
     group.map(async ({ index, call }) => {
       context.onStart(call);
       const startedAt = clock.now();
-      const execution = await executeGuarded(tools, { index, call }, signal);
+      const place = `${context.iteration}.${index}`;
+      const execution = await executeGuarded(tools, { index, call }, { signal, place });
       const result = redactObject(execution.result, redact);
       const outcome: CallOutcome = {
         index,
@@ -81,14 +85,15 @@ export async function runGroup(
 async function executeGuarded(
   tools: ToolRegistry,
   { index, call }: NumberedCall,
-  signal: AbortSignal,
+  context: ToolContext,
 ): Promise<ToolExecution> {
+  const { signal } = context;
   if (index >= MAX_CALLS_PER_TURN) {
     const error = `Not executed: more than ${MAX_CALLS_PER_TURN} calls in one answer. Call it again if you still need it.`;
     return { result: { error }, outcome: 'Error' };
   }
   try {
-    return await orAborted(tools.execute(call, { signal }), signal);
+    return await orAborted(tools.execute(call, context), signal);
   } catch (error) {
     signal.throwIfAborted();
     const message = error instanceof Error ? error.message : String(error);

@@ -43,9 +43,9 @@ export function pathInScratch(path: string): string | undefined {
 /** One after the other: their order on disk is the order asked for, and one source is not stormed. */
 export async function fetchBatch(
   requests: readonly FetchRequest[],
-  fetchOne: (request: FetchRequest) => Promise<Result>,
+  fetchOne: (request: FetchRequest, index: number) => Promise<Result>,
 ): Promise<Result> {
   const results: Result[] = [];
-  for (const one of requests) results.push(await fetchOne(one));
+  for (const [index, one] of requests.entries()) results.push(await fetchOne(one, index));
   return { results };
 }

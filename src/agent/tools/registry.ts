@@ -13,7 +13,7 @@ import {
   pathInScratch,
 } from './fetch.ts';
 import type { Parsed } from './parameters.ts';
-import type { Tool, ToolOutput } from './port.ts';
+import type { Tool, ToolContext, ToolOutput } from './port.ts';
 import { sandboxExec, sandboxExecDefinition, sandboxExecParameters } from './sandbox-exec.ts';
 import { createSpillCounter, type SpillCounter } from './spill.ts';
 
@@ -29,7 +29,7 @@ export interface ToolRegistry {
   /** Section of the system prompt with what the tools' authors know; empty when there is none. */
   notes(): string;
   /** Never throws, except with the signal's reason: whatever goes wrong is told to the model. */
-  execute(call: ToolCall, context: { readonly signal: AbortSignal }): Promise<ToolExecution>;
+  execute(call: ToolCall, context: ToolContext): Promise<ToolExecution>;
   /** Whether the call may run beside others of the same turn. */
   mayRunBeside(call: ToolCall): boolean;
   /** For checkpoints, so that a resumed run does not write over its own files. */
@@ -65,11 +65,12 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
   let sandbox = options.sandbox;
   let replacing: { readonly lost: Sandbox; readonly done: Promise<Sandbox | undefined> } | undefined;
 
-  async function execute(call: ToolCall, signal: AbortSignal): Promise<ToolExecution> {
+  async function execute(call: ToolCall, context: ToolContext): Promise<ToolExecution> {
+    const { signal } = context;
     const used = sandbox;
     try {
       signal.throwIfAborted();
-      const result = await dispatch(call, used, signal);
+      const result = await dispatch(call, used, context);
       const outcome = 'timed_out' in result ? 'TimedOut' : 'error' in result ? 'Error' : 'Ok';
       return { result, outcome };
     } catch (error) {
@@ -79,7 +80,8 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
     }
   }
 
-  async function dispatch(call: ToolCall, used: Sandbox | undefined, signal: AbortSignal): Promise<Result> {
+  async function dispatch(call: ToolCall, used: Sandbox | undefined, context: ToolContext): Promise<Result> {
+    const { signal } = context;
     const args = call.arguments;
     if (args === undefined) return { error: notAnObject(call) };
     if (used && call.name === 'sandbox_exec') {
@@ -94,21 +96,21 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
       });
     }
     if (used && call.name === 'fetch_to_sandbox') {
-      return withArguments(call, fetchParameters.parse(args), (request) => fetchOne(request, used, signal));
+      return withArguments(call, fetchParameters.parse(args), (request) => fetchOne(request, used, context));
     }
     if (used && call.name === 'fetch_batch_to_sandbox') {
       return withArguments(call, fetchBatchParameters.parse(args), ({ requests }) =>
-        fetchBatch(requests, (request) => guardedFetch(request, used, signal)),
+        fetchBatch(requests, (request, index) => guardedFetch(request, used, within(context, index))),
       );
     }
     const tool = sources.get(call.name);
     if (!tool) return { error: unknownTool(call.name) };
     return withArguments(call, tool.parse(args), async (parsed) =>
-      deliver(await tool.run(parsed, { signal }), deliveryOf(tool, used, signal)),
+      deliver(await tool.run(parsed, context), deliveryOf(tool, used, signal)),
     );
   }
 
-  async function fetchOne(request: FetchRequest, used: Sandbox, signal: AbortSignal): Promise<Result> {
+  async function fetchOne(request: FetchRequest, used: Sandbox, context: ToolContext): Promise<Result> {
     const tool = sources.get(request.tool);
     if (!tool) return { error: unknownTool(request.tool, 'Only data source tools can be fetched.') };
     const path = pathInScratch(request.path);
@@ -117,15 +119,15 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
     }
     const parsed = tool.parse(request.args);
     if (!parsed.ok) return { error: wrongArguments(request.tool, parsed.message) };
-    const output: ToolOutput = await tool.run(parsed.args, { signal });
-    return deliverTo(path, output, { ...deliveryOf(tool, used, signal), sandbox: used });
+    const output: ToolOutput = await tool.run(parsed.args, context);
+    return deliverTo(path, output, { ...deliveryOf(tool, used, context.signal), sandbox: used });
   }
 
-  async function guardedFetch(request: FetchRequest, used: Sandbox, signal: AbortSignal): Promise<Result> {
+  async function guardedFetch(request: FetchRequest, used: Sandbox, context: ToolContext): Promise<Result> {
     try {
-      return await fetchOne(request, used, signal);
+      return await fetchOne(request, used, context);
     } catch (error) {
-      signal.throwIfAborted();
+      context.signal.throwIfAborted();
       if (error instanceof SandboxLostError) throw error;
       return { error: `Tool ${request.tool} failed: ${messageOf(error)}` };
     }
@@ -173,7 +175,7 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
   return {
     definitions,
     notes: () => notesOf(options.tools),
-    execute: (call, { signal }) => execute(call, signal),
+    execute,
     mayRunBeside: (call) => sources.has(call.name) && sources.get(call.name)?.concurrent !== false,
     spillCounter: counter,
     get sandbox() {
@@ -181,6 +183,12 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
     },
   };
 }
+
+/** The place of one request of a batch. */
+const within = ({ signal, place }: ToolContext, index: number): ToolContext => ({
+  signal,
+  ...(place !== undefined && { place: `${place}.${index}` }),
+});
 
 const BUILT_IN = ['sandbox_exec', 'fetch_to_sandbox', 'fetch_batch_to_sandbox'] as const;
 
