@@ -23,9 +23,10 @@ export function joinGitLab(parts: {
   readonly settings: OperatorSettings;
   readonly http: HttpClient;
   readonly references: References;
+  onSecret(value: string): void;
   workflow(ref: WorkflowRef): Promise<AgentWorkflow | undefined>;
 }): GitLabParts {
-  const { settings, http, references } = parts;
+  const { settings, http } = parts;
   const baseUrl = settings.gitlabUrl;
   const [first, ...rest] = settings.secrets.markerKeys.map(({ id, key }) => ({ id, secret: key }));
   if (first === undefined) throw new SettingsError('HUMMINGBIRD_MARKER_KEYS holds no key');
@@ -40,7 +41,7 @@ export function joinGitLab(parts: {
       gitlabUrl: baseUrl,
       async declared(ref, project) {
         const workflow = await parts.workflow(ref);
-        const declared = workflow && (await declaredSources(references, workflow, project));
+        const declared = workflow && (await declaredSources(parts, workflow, project));
         if (declared?.kind === 'Invalid') throw new Error(declared.message);
         return declared?.value ?? {};
       },

@@ -25,6 +25,7 @@ import type { NotesFactory } from '../notes/port.ts';
 import type { References } from '../settings/references.ts';
 import type { ObjectStore } from '../store/port.ts';
 import { operatorPods } from './machines.ts';
+import type { SourceCredentials } from './sources.ts';
 import { checkProject, checkReferences } from './workflow-checks.ts';
 
 export interface LeaderParts {
@@ -37,6 +38,7 @@ export interface LeaderParts {
   readonly identity: string;
   readonly store: ObjectStore;
   readonly references: References;
+  readonly sources: SourceCredentials;
   readonly notes: NotesFactory;
   readonly runs: Informer<AgentRun>;
   readonly sessions: Informer<AgentSession>;
@@ -133,7 +135,7 @@ function workflowController(parts: LeaderParts): Controller {
     kube,
     events,
     clock: systemClock,
-    references: (workflow) => checkReferences(references, kube, workflow),
+    references: (workflow) => checkReferences(parts.sources, kube, workflow),
     project: (workflow, path) => checkProject(references, notes, workflow, path),
     activeRuns: ({ metadata }) =>
       runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))

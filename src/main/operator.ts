@@ -87,8 +87,9 @@ export async function joinOperator(
   });
 
   const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
-  const references = joinReferences(kube, (value) => redactor.add(value));
-  const runReferences = joinReferences(kube, (value) => redactor.add(value), { shareMs: RUN_SECRETS_MS });
+  const onSecret = (value: string): void => redactor.add(value);
+  const references = joinReferences(kube, onSecret);
+  const runReferences = joinReferences(kube, onSecret, { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);
 
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
@@ -107,7 +108,10 @@ export async function joinOperator(
     return spec === undefined ? workflow && workflowInForce(workflow) : pinnedWorkflow(spec, ref, workflow);
   };
   const google = createGoogleCredentials({ http, secrets: redactor });
-  const gitlab = joinGitLab({ settings, http, references: runReferences, workflow: workflowOf });
+  const gitlab = joinGitLab({
+    ...{ settings, http, references: runReferences, onSecret },
+    workflow: workflowOf,
+  });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 
   const exec = execConnection(connection);
@@ -151,7 +155,8 @@ export async function joinOperator(
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
       sources: gitlab.sources,
-      sourceAccess: (workflow, project) => declaredSources(runReferences, workflow, project),
+      sourceAccess: (workflow, project) =>
+        declaredSources({ references: runReferences, http, onSecret }, workflow, project),
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
@@ -191,6 +196,7 @@ export async function joinOperator(
     identity: holderName,
     store,
     references,
+    sources: { references, http, onSecret },
     notes: gitlab.notes,
     runs,
     sessions: operator.informer(AGENT_SESSIONS, { namespace }),

@@ -73,7 +73,8 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
     });
     for (const need of config.needs) if (!namesFile(need)) redactor.add(env[need.name] ?? '');
     const { project } = wish.spec.mergeRequest;
-    const sources = granted(await declaredSources(references, workflow, project));
+    const onSecret = (value: string): void => redactor.add(value);
+    const sources = granted(await declaredSources({ references, http, onSecret }, workflow, project));
     const sha =
       wish.spec.mergeRequest.sha ?? (await askHead(config, http, sources.gitlab?.token, wish, signal));
     const run = runOf(wish, configured.name, sha, settings.message);

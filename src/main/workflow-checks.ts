@@ -4,30 +4,29 @@ import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import type { KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References, Resolved } from '../settings/references.ts';
-import { readToken } from './sources.ts';
+import { konfluxAccess, readToken, type SourceCredentials } from './sources.ts';
 
 /** Everything that a workflow names, looked up as a run would. */
 export async function checkReferences(
-  references: References,
+  credentials: SourceCredentials,
   kube: KubeClient,
   workflow: AgentWorkflow,
 ): Promise<readonly ReferenceCheck[]> {
+  const { references } = credentials;
   const { projects } = workflow.spec;
   return Promise.all([
     check('spec.prompt', references.prompt(workflow)),
     check('spec.model.apiKeySecretRef', references.modelKey(workflow)),
     check('spec.model.vertex.credentialsSecretRef', references.vertexKeyFile(workflow)),
     ...projects.map(({ path }) => check('spec.dataSources.gitlab', readToken(references, workflow, path))),
+    check('spec.dataSources.konflux', konfluxAccess(credentials, workflow)),
     checkPool(kube, workflow),
   ]);
 }
 
-async function check(
-  field: string,
-  resolving: Promise<Resolved<unknown> | undefined>,
-): Promise<ReferenceCheck> {
+async function check(field: string, resolving: Promise<Resolved<unknown>>): Promise<ReferenceCheck> {
   const resolved = await resolving;
-  return resolved === undefined || resolved.kind === 'Ok'
+  return resolved.kind === 'Ok'
     ? { field, ok: true }
     : { field, ok: false, reason: resolved.reason, message: resolved.message };
 }
