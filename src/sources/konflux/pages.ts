@@ -39,10 +39,12 @@ export async function* listed(api: KubeApi, listing: Listing, reports: Reports):
   let attempt = 1;
   let oversized = 0;
   const seen = new Set<string>();
-  let count = 0;
+  /** Of whole pages. */
+  let read = 0;
   let expired = false;
   for (let pages = 0; ; ) {
     const reader = new ListReader();
+    let onPage = 0;
     let begun = false;
     try {
       const query = { labelSelector, limit: PAGE_SIZE, ...(token === undefined ? {} : { continue: token }) };
@@ -50,17 +52,18 @@ export async function* listed(api: KubeApi, listing: Listing, reports: Reports):
       begun = true;
       for await (const chunk of body)
         for (const item of reader.push(chunk)) {
-          count += 1;
+          onPage += 1;
           yield item;
         }
       const end = reader.end();
       oversized += end.oversized;
       pages += 1;
+      read += onPage;
       attempt = 1;
       if (end.continueToken === undefined) break;
       token = end.continueToken;
       if (seen.has(token) || pages === MAX_PAGES) {
-        reports.shortfall(brokenOff(api, count, `its pages do not end, ${pages} were read`));
+        reports.shortfall(brokenOff(api, read, `its pages do not end, ${pages} were read`));
         break;
       }
       seen.add(token);
@@ -75,7 +78,7 @@ export async function* listed(api: KubeApi, listing: Listing, reports: Reports):
         attempt += 1;
         continue;
       }
-      reports.shortfall(shortfallOf(api, path, count, begun, error));
+      reports.shortfall(shortfallOf(api, path, read + onPage, begun, error));
       break;
     }
   }
