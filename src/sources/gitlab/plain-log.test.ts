@@ -62,8 +62,9 @@ describe('what goes and what stays', () => {
   });
 });
 
-test('the result is the same wherever the chunks are cut, and has no control characters', async () => {
-  const piece = fc.constantFrom(
+/** Everything that means something somewhere, and what looks like it. */
+const piece = fc.constantFrom(
+  ...[
     '\u001b',
     '[',
     '31m',
@@ -72,30 +73,77 @@ test('the result is the same wherever the chunks are cut, and has no control cha
     '\\',
     '\r',
     '\n',
-    'section_start:1:a',
-    'section_end:12:b[c=d]',
-    'text',
-    'é',
-    '日本',
-    '👩',
-    '\u009b',
-    '\u001b[0K',
-    '2026-11-30T08:00:00.123456Z 00O ',
+    '\n\n',
     '\t',
-  );
+    '\u009b',
+    '\u0085',
+    '\u007f',
+    '\0',
+  ],
+  ...['\u001b[0K', '\u001b[32;1m', '\u001b[', '\u001b[?25 q', '\u001b[é', `\u001b[${'1;'.repeat(40)}m`],
+  ...['section_start:1:a', 'section_end:12:b[c=d]', 'sec', 'section_', ':', 'src/a.ts', '7', '12:00'],
+  ...['2026-11-30T08:00:00.123456Z 00O ', '2026-11-30T08:00:00.123456Z 01E+', '2026-11-30T08'],
+  ...['text', 'é', '日本', '👩', '\ufeff', '\u2028'],
+);
+const pieces = fc.array(piece, { maxLength: 40 }).map((all) => all.join(''));
+
+test('the result is the same wherever the chunks are cut, and has no control characters', async () => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(piece, { maxLength: 40 }),
-      fc.array(fc.nat(7), { maxLength: 60 }),
-      async (pieces, sizes) => {
-        const bytes = Buffer.from(pieces.join(''));
-        const whole = await collect(plainLog(cut(bytes, [])));
-        expect(await collect(plainLog(cut(bytes, sizes)))).toBe(whole);
-        expect(whole).not.toMatch(/[^\P{Cc}\t\n]/u);
-      },
-    ),
-    { numRuns: 300 },
+    fc.asyncProperty(pieces, fc.array(fc.nat(7), { maxLength: 60 }), async (text, sizes) => {
+      const bytes = Buffer.from(text);
+      const whole = await collect(plainLog(cut(bytes, [])));
+      expect(await collect(plainLog(cut(bytes, sizes)))).toBe(whole);
+      expect(whole).not.toMatch(/[^\P{Cc}\t\n]/u);
+    }),
+    { numRuns: 1000 },
   );
+});
+
+test('what is found in long runs is what the machine finds by character', () => {
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
+      const text = parts.join('ordinary text\n');
+      const filter = new LogFilter();
+      const byCharacter = text.split('').map((unit) => filter.push(unit));
+      expect(plain(text)).toBe(byCharacter.join('') + filter.end());
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('the same holds for bytes that are no UTF-8', async () => {
+  const bytes = fc.uint8Array({ maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(bytes, fc.array(fc.nat(3), { maxLength: 30 }), async (raw, sizes) => {
+      expect(await collect(plainLog(cut(raw, sizes)))).toBe(await collect(plainLog(cut(raw, []))));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('a log may be cut at any place, also in two', async () => {
+  const bytes = Buffer.from(
+    '2026-11-30T08:00:00.123456Z 00O section_start:1700000000:build[collapsed=true]\r\u001b[0K\u001b[32;1m$ make é👩\u001b[0;m\n' +
+      '10%\r20%\u001b[K\r100%\r\n\u001b]0;title\u001b\\src/a.ts\nsection_end:1700000001:build\r\u001b[0K\nend\u001b[3',
+  );
+  const expected = '$ make é👩\n10%\n20%\n100%\nsrc/a.ts\n\nend';
+  for (let first = 0; first <= bytes.length; first++) {
+    expect(await collect(plainLog(cut(bytes, [first])))).toBe(expected);
+    for (const second of [1, 2, 3, 31])
+      expect(await collect(plainLog(cut(bytes, [first, second])))).toBe(expected);
+  }
+});
+
+test.each(['\u001b', '\u001b[', '\u001b[31;', '\u001b]0;a title', '\u001b]0;a\u001b', '\u009b1', '\u001b('])(
+  'a sequence that the end cuts off leaves nothing: %j',
+  async (start) => {
+    expect(await collect(plainLog(cut(Buffer.from(`done${start}`), [])))).toBe('done');
+  },
+);
+
+test('a progress bar of ten thousand steps is a line for each', () => {
+  const steps = Array.from({ length: 10_000 }, (_, step) => `\u001b[2K\rstep ${step}`);
+  expect(plain(`start${steps.join('')}\n`).split('\n')).toHaveLength(10_002);
 });
 
 test('invalid UTF-8 is replaced', async () => {
