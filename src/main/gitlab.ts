@@ -8,6 +8,7 @@ import { type OperatorSettings, SettingsError } from '../settings/operator.ts';
 import type { References, Resolved } from '../settings/references.ts';
 import { orchestratorToken } from '../settings/tokens.ts';
 import { createSourceFactory } from '../sources/factory.ts';
+import type { SourceMetrics } from '../sources/metrics.ts';
 import type { SourceFactory, WorkflowRef } from '../sources/port.ts';
 import { declaredSources } from './sources.ts';
 
@@ -24,6 +25,7 @@ export function joinGitLab(parts: {
   readonly http: HttpClient;
   readonly references: References;
   onSecret(value: string): void;
+  readonly sourceMetrics: SourceMetrics;
   workflow(ref: WorkflowRef): Promise<AgentWorkflow | undefined>;
 }): GitLabParts {
   const { settings, http } = parts;
@@ -39,6 +41,7 @@ export function joinGitLab(parts: {
     sources: createSourceFactory({
       http,
       gitlabUrl: baseUrl,
+      metrics: parts.sourceMetrics,
       async declared(ref, project) {
         const workflow = await parts.workflow(ref);
         const declared = workflow && (await declaredSources(parts, workflow, project));

@@ -34,6 +34,7 @@ import { claimMetrics } from '../sandbox/pool/metrics.ts';
 import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
+import { sourceMetrics } from '../sources/metrics.ts';
 import { joinBridge } from './bridge.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
@@ -111,6 +112,7 @@ export async function joinOperator(
   const gitlab = joinGitLab({
     ...{ settings, http, references: runReferences, onSecret },
     workflow: workflowOf,
+    sourceMetrics: sourceMetrics(registry),
   });
   const pods = operator.informer(POD, { namespace: sandboxNamespace });
 

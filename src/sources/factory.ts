@@ -1,8 +1,10 @@
 import type { Tool } from '../agent/tools/port.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { ToolToken } from '../settings/tokens.ts';
+import { counted } from './counted.ts';
 import { gitlabTools } from './gitlab/tools.ts';
 import { type KonfluxAccess, konfluxTools } from './konflux/tools.ts';
+import type { SourceMetrics } from './metrics.ts';
 import type { SourceFactory, SourceScope, WorkflowRef } from './port.ts';
 import { type TestingFarmSource, testingFarmTools } from './testing-farm/tools.ts';
 
@@ -30,12 +32,15 @@ export interface SourceMeans {
 export interface SourceFactoryOptions extends SourceMeans {
   /** Rejects when a credential cannot be had. */
   declared(workflow: WorkflowRef, project: string): Promise<DeclaredSources>;
+  readonly metrics?: SourceMetrics;
 }
 
 export function createSourceFactory(options: SourceFactoryOptions): SourceFactory {
   return {
     async toolsFor({ workflow, scope }) {
-      return toolsOf(await options.declared(workflow, scope.project), options, scope);
+      const { declared, metrics } = options;
+      const tools = toolsOf(await declared(workflow, scope.project), options, scope);
+      return metrics === undefined ? tools : tools.map((tool) => counted(tool, metrics));
     },
   };
 }
