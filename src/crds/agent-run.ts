@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { duration } from './duration.ts';
 import { API_VERSION, type KubeObject, type ResourceKind } from './meta.ts';
 import { RUN_PHASES, RUN_REASONS, TERMINAL_PHASES } from './reasons.ts';
-import { cel, immutable, type Plain, text } from './schema.ts';
+import { cel, immutable, listMap, type Plain, text } from './schema.ts';
 import {
   conditions,
   count,
@@ -271,6 +271,41 @@ export const AgentRunStatus = cel(
       .optional()
       .describe(
         'Conversation as it was after the last full iteration; a restarted operator goes on from here.',
+      ),
+    approvals: listMap(
+      z
+        .array(
+          z.object({
+            id: text(12)
+              .regex(/^[0-9a-f]{12}$/, 'must be 12 hex digits')
+              .describe('Names the question: /hummingbird approve ID.'),
+            tool: text(64)
+              .regex(/^[A-Za-z0-9_-]+$/, 'must be the name of a tool')
+              .describe('Tool that the model wants to call.'),
+            arguments: text(500)
+              .regex(/^[ -~]*$/, 'must be ASCII')
+              .describe('Its arguments as JSON in ASCII, without secrets; cut when they are long.'),
+            digest: storedObject.shape.sha256.describe(
+              'SHA-256 of the call: its place in the run, tool and all arguments.',
+            ),
+            state: z
+              .enum(['Waiting', 'Approved', 'Denied', 'Expired'])
+              .describe('Expired: nobody has answered in time, so the call was refused.'),
+            by: text(100)
+              .regex(/^[ -~]*$/, 'must be ASCII')
+              .optional()
+              .describe('Who has answered.'),
+            requestTime: timestamp.describe('When the model wanted to make the call, RFC 3339.'),
+            decisionTime: timestamp.optional().describe('When the answer was taken, RFC 3339.'),
+            told: z.boolean().optional().describe('Whether the note on the merge request says so.'),
+          }),
+        )
+        .max(10),
+      'id',
+    )
+      .optional()
+      .describe(
+        'Calls that wait, or waited, for approval. The annotation approval.hummingbird.dev/ID answers one: approve or deny.',
       ),
     transcript: storedObject.optional().describe('Readable record of the run.'),
     outcome: outcome

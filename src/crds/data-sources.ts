@@ -53,14 +53,19 @@ const mcpServer = cel(
       .max(32)
       .optional()
       .describe(
-        "Program and arguments of a server that speaks over stdin and stdout, started beside the operator. The operator's settings say which programs are allowed.",
+        'Program, by its full path, and arguments of a server that speaks over stdin and stdout, started beside the operator. The flag --mcp-command says which programs are allowed.',
       ),
     allowedTools: listSet(z.array(toolName).min(1).max(64)).describe(
       'Tools that the model may call; no others are shown to it.',
     ),
+    requireApproval: listSet(z.array(toolName).max(64))
+      .default([])
+      .describe(
+        'Of allowedTools: those whose calls wait until somebody with the Developer role answers /hummingbird approve on the merge request.',
+      ),
     tokenSecretRef: secretKeyRef('tool', 'a bearer token')
       .optional()
-      .describe('Token that is sent to the server.'),
+      .describe('Token that is sent to the server; a program finds it in its environment, as MCP_TOKEN.'),
     approvals: listMap(
       z
         .array(
@@ -68,7 +73,9 @@ const mcpServer = cel(
             tool: toolName.describe('Name of the tool as the server has it.'),
             definitionSHA256: text(64)
               .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower case hex')
-              .describe('SHA-256 of the definition that was looked at: name, description and parameters.'),
+              .describe(
+                'SHA-256 of the definition that was looked at: name, description and parameters. hummingbird mcp list prints it.',
+              ),
           }),
         )
         .max(64),
@@ -83,6 +90,12 @@ const mcpServer = cel(
     rule: 'has(self.url) != has(self.command)',
     message: 'dataSources.mcp needs exactly one of url and command for each server',
   },
+  {
+    rule: 'self.requireApproval.all(tool, tool in self.allowedTools)',
+    message:
+      'dataSources.mcp.requireApproval names a tool that allowedTools does not: add it there, or remove it',
+    fieldPath: '.requireApproval',
+  },
 );
 
 /** What the model can read; a source that is not named does not exist for it. */
@@ -92,5 +105,5 @@ export const dataSources = z.object({
   testingFarm: testingFarm.optional().describe('Results and logs of Testing Farm. {} is enough.'),
   mcp: listMap(z.array(mcpServer).max(8), 'name')
     .optional()
-    .describe('Servers of the Model Context Protocol whose read-only tools the model gets.'),
+    .describe('Servers of the Model Context Protocol whose tools the model gets.'),
 });

@@ -53,6 +53,12 @@ export const FULL = {
       sandbox: { kind: 'PodPool', name: 'analysis-1', namespace: 'sandboxes' },
       session: 'session-1',
       checkpoint: { sequence: 3, key: 'checkpoints/1/3' },
+      approvals: [
+        {
+          ...{ id: '0123456789ab', tool: 'docs_get-page', arguments: '{}', digest: 'e'.repeat(64) },
+          ...{ state: 'Approved', by: 'ada', requestTime: time, decisionTime: time, told: true },
+        },
+      ],
       transcript: stored,
       outcome: { ...stored, reason: 'Partial', message: 'm', time },
       promptDigest: `sha256:${'c'.repeat(64)}`,
@@ -130,10 +136,17 @@ export const FULL = {
             name: 'docs',
             url: 'https://mcp.example.org/mcp',
             allowedTools: ['search', 'get-page'],
+            requireApproval: ['get-page'],
             tokenSecretRef: secret,
             approvals: [{ tool: 'search', definitionSHA256: 'd'.repeat(64) }],
           },
-          { name: 'local', command: ['mcp-local', '--read-only'], allowedTools: ['x'], approvals: [] },
+          {
+            name: 'local',
+            command: ['/usr/bin/mcp-local', '--read-only'],
+            allowedTools: ['x'],
+            requireApproval: [],
+            approvals: [],
+          },
         ],
       },
       delivery: {

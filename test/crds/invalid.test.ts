@@ -242,6 +242,11 @@ const agentWorkflow: readonly Row[] = [
     /spec\.dataSources\.mcp\[0\]\.allowedTools: Invalid.*at least 1 items/,
   ],
   [
+    'approval for a tool that is not allowed',
+    [set('spec.dataSources.mcp', [{ ...mcp, requireApproval: ['publish'] }])],
+    /spec\.dataSources\.mcp\[0\]\.requireApproval: Invalid.*allowedTools does not/,
+  ],
+  [
     'one server twice',
     [set('spec.dataSources.mcp', [mcp, mcp])],
     /spec\.dataSources\.mcp\[1\]: Duplicate value/,
