@@ -56,7 +56,10 @@ const GITLAB = [
   'gitlab_get_job_log',
 ];
 const TAUGHT: Readonly<Record<BuiltinPrompt, readonly string[]>> = {
-  'analyze-failures': [...GITLAB, 'sandbox_exec', 'target_url', 'allow_failure', 'status', 'tail'],
+  'analyze-failures': [
+    ...GITLAB,
+    ...['sandbox_exec', 'fetch_batch_to_sandbox', 'target_url', 'allow_failure', 'status', 'tail', 'jq'],
+  ],
   'code-review': [
     ...GITLAB,
     ...['gitlab_get_mr_discussions', 'gitlab_get_file_at_ref', 'gitlab_get_repo_archive', 'ref', 'tar'],
@@ -83,6 +86,10 @@ describe.each(BUILTIN_PROMPTS)('the built-in prompt %s', (name) => {
   it('teaches the event and what it needs of the tools', () => {
     const words = wordsOf(text).map((word) => word.split(' ')[0]);
     for (const word of ['project', 'iid', 'sha', 'request', ...TAUGHT[name]]) expect(words).toContain(word);
+  });
+
+  it('has no word of sources that a workflow may not declare: their notes teach them', () => {
+    expect(text).not.toMatch(/konflux|pipelinerun|taskrun|testing farm|\btf_/i);
   });
 
   it('says what is in scope, what to answer, and what to do when data is missing', () => {
