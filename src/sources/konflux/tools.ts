@@ -3,6 +3,7 @@ import type { SourceScope } from '../port.ts';
 import type { Source } from '../source-tool.ts';
 import type { KonfluxAccess } from './access.ts';
 import { listRuns } from './list-runs.ts';
+import { podLog } from './pod-log.ts';
 
 export { type KonfluxAccess, type KonfluxOpened, type KonfluxSettings, openKonflux } from './access.ts';
 
@@ -14,5 +15,9 @@ export function konfluxTools(access: KonfluxAccess, scope: SourceScope): readonl
     credential: 'kubeconfig token',
     ...(uiUrl === undefined ? {} : { metadata: { konflux_ui: uiUrl } }),
   };
-  return [listRuns(source, access, scope, 'pipelineruns'), listRuns(source, access, scope, 'taskruns')];
+  return [
+    listRuns(source, access, scope, 'pipelineruns'),
+    listRuns(source, access, scope, 'taskruns'),
+    podLog(source, access, scope),
+  ];
 }
