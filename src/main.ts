@@ -43,6 +43,10 @@ program
     'name of this replica, the same after a restart',
     env['HUMMINGBIRD_REPLICA_ID'] ?? env['HOSTNAME'] ?? 'operator-0',
   )
+  .option(
+    '--config <file>',
+    'configuration file; its workflows are kept in the namespace, and it is read again when it changes',
+  )
   .option('--max-concurrent-runs <n>', 'runs reconciled side by side', positive, 50)
   .option('--health-port <port>', 'port of /healthz, /readyz and /metrics; 0: any free one', count, 8080)
   .option(
@@ -76,6 +80,7 @@ interface OperatorFlags {
   readonly storeDir?: string;
   readonly region: string;
   readonly replicaId: string;
+  readonly config?: string;
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly markerPrefix: string;
@@ -93,6 +98,7 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     gitlabUrl: flags.gitlabUrl,
     markerPrefix: flags.markerPrefix,
     commandPrefix: flags.commandPrefix,
+    configPath: flags.config,
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
     logLevel: flags.logLevel,

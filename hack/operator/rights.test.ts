@@ -30,7 +30,7 @@ function manifests(folder: string): readonly Manifest[] {
 }
 
 describe('what the operator may do at run time', () => {
-  const all = ['rbac', 'manager', 'default'].flatMap(manifests);
+  const all = ['rbac', 'configuration-file', 'manager', 'default'].flatMap(manifests);
   const rules = all.flatMap((manifest) => (manifest.kind === 'Role' ? (manifest.rules ?? []) : []));
 
   it('invariant 6: lies in Roles of namespaces alone, never in the cluster', () => {

@@ -4,9 +4,11 @@ import { type HealthServer, serveHealth } from './health.ts';
 
 describe('the health server', () => {
   let problem: string | undefined;
+  let notice: string | undefined;
   let server: HealthServer;
   beforeEach(async () => {
     problem = undefined;
+    notice = undefined;
     const registry = new Registry();
     new Counter({ name: 'things_total', help: 'Things.', registers: [registry] }).inc();
     server = await serveHealth({
@@ -14,7 +16,7 @@ describe('the health server', () => {
       registry,
       checks: [
         { name: 'caches', problem: () => undefined },
-        { name: 'lease', problem: () => problem },
+        { name: 'lease', problem: () => problem, notice: () => notice },
       ],
     });
   });
@@ -33,6 +35,14 @@ describe('the health server', () => {
     expect(await ask('/readyz?verbose')).toEqual({ status: 200, text: 'caches: ok\nlease: ok\n' });
     problem = 'lost';
     expect(await ask('/readyz')).toEqual({ status: 503, text: 'caches: ok\nlease: lost\n' });
+  });
+
+  it('is ready although something is worth a look, and says what', async () => {
+    notice = 'something is odd';
+    expect(await ask('/readyz')).toEqual({
+      status: 200,
+      text: 'caches: ok\nlease: ok, but something is odd\n',
+    });
   });
 
   it('shows metrics, and nothing else', async () => {

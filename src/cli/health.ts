@@ -6,6 +6,8 @@ export interface Readiness {
   readonly name: string;
   /** Undefined when ready, else what is wrong. */
   problem(): string | undefined;
+  /** What is worth a look although it is ready. */
+  notice?(): string | undefined;
 }
 
 export interface HealthServer {
@@ -24,9 +26,9 @@ export async function serveHealth(options: {
     if (request.method !== 'GET') return void response.writeHead(405).end('only GET\n');
     if (path === '/healthz') return void response.end('ok\n');
     if (path === '/readyz') {
-      const lines = options.checks.map(({ name, problem }) => ({ name, problem: problem() }));
+      const lines = options.checks.map((check) => ({ ...stateOf(check), name: check.name }));
       response.statusCode = lines.every((line) => line.problem === undefined) ? 200 : 503;
-      return void response.end(lines.map((line) => `${line.name}: ${line.problem ?? 'ok'}\n`).join(''));
+      return void response.end(lines.map((line) => `${line.name}: ${line.problem ?? line.said}\n`).join(''));
     }
     if (path !== '/metrics') return void response.writeHead(404).end('try /healthz, /readyz or /metrics\n');
     options.registry.metrics().then(
@@ -44,6 +46,11 @@ export async function serveHealth(options: {
         server.closeAllConnections();
       }),
   };
+}
+
+function stateOf(check: Readiness): { readonly problem: string | undefined; readonly said: string } {
+  const notice = check.notice?.();
+  return { problem: check.problem(), said: notice === undefined ? 'ok' : `ok, but ${notice}` };
 }
 
 function listen(server: Server, port: number): Promise<void> {

@@ -15,6 +15,8 @@ export const LABELS = {
   tokenTier: 'hummingbird.dev/token-tier',
   /** On a ControllerRevision that a run made, of a spec that nobody has accepted yet. Value: run. */
   keptFor: 'hummingbird.dev/kept-for',
+  /** On an AgentWorkflow that the operator makes from its configuration file. Value: file. */
+  madeFrom: 'hummingbird.dev/made-from',
   /** Value: standby | active. */
   role: 'hummingbird/role',
 } as const;

@@ -35,6 +35,7 @@ import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { sourceMetrics } from '../sources/metrics.ts';
+import { joinConfiguration } from './configuration.ts';
 import { joinBridge } from './bridge.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
@@ -184,6 +185,10 @@ export async function joinOperator(
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,
+  const configuration = joinConfiguration({
+    ...{ namespace, sandboxNamespace, env, kube, events, workflows, runs, registry, log },
+    path: settings.configPath,
+  });
   });
   const egress = await joinEgress({
     ...{ kube, transport, exec, events, pools, pods, machines, registry, log },
@@ -210,7 +215,7 @@ export async function joinOperator(
     networkPolicies: operator.informer(NETWORK_POLICY, { namespace: sandboxNamespace }),
     egress: egress.watch,
     poolMetrics: poolMetrics(registry),
-    beside: [...bridge.leaderLoops, egress.loop, machines.loop],
+    beside: [...bridge.leaderLoops, ...configuration.loops, egress.loop, machines.loop],
   });
   return {
     log,
@@ -219,7 +224,7 @@ export async function joinOperator(
     events,
     operator,
     loops: [...bridge.loops, leader],
-    checks: bridge.checks,
+    checks: [...bridge.checks, ...configuration.checks],
     stopAgents: () => agents.stopAgents(),
     leaseLost: lease.lost,
     async close() {

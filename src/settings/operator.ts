@@ -13,6 +13,8 @@ export interface OperatorSettings {
   readonly markerPrefix: string;
   /** Word that begins a command in a note. */
   readonly commandPrefix: string;
+  /** File that workflows are made from; undefined: they are applied by people. */
+  readonly configPath: string | undefined;
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly logLevel: string;

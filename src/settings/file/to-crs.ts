@@ -16,6 +16,8 @@ export interface ClusterNamespaces {
 }
 
 export interface ClusterConfig {
+  readonly workflows: readonly AgentWorkflow[];
+  /** The workflows and the pool that they name. */
   readonly objects: readonly KubeObject[];
   /** Variables that become Secrets. */
   readonly needs: readonly EnvNeed[];
@@ -36,6 +38,7 @@ export function clusterConfig(config: Config, namespaces: ClusterNamespaces): Cl
   const workflows = config.workflows.map((workflow) => inCluster(workflow, config, namespaces));
   const usesPool = workflows.some(({ spec }) => spec.sandbox.poolRef !== undefined);
   return {
+    workflows,
     objects: [...(usesPool ? [poolOf(config, namespaces)] : []), ...workflows],
     needs: config.needs,
     flags: flagsOf(config),
