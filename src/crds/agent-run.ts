@@ -252,6 +252,9 @@ export const AgentRunStatus = cel(
       .describe(
         'Written before the note is posted, so that a restarted operator looks for it instead of posting twice.',
       ),
+    noteProgressTime: timestamp
+      .optional()
+      .describe('When the note was last edited to show the progress, RFC 3339.'),
     sandbox: z
       .object({
         kind: z

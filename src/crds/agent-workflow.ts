@@ -187,7 +187,9 @@ export const AgentWorkflowSpec = cel(
         progress: z
           .boolean()
           .default(false)
-          .describe('true: the note shows the progress while the run goes on. Default false.'),
+          .describe(
+            'true: while the run goes on its note shows model calls, tools and cost, edited once a minute at most. Default false.',
+          ),
       })
       .prefault({})
       .describe('Where the answer goes.'),

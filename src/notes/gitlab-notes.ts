@@ -95,8 +95,9 @@ class GitLabNotes implements Notes {
     mergeRequest: MergeRequestRef,
     ref: NoteRef,
     note: Pick<NewNote, 'text' | 'marker'>,
+    signal?: AbortSignal,
   ): Promise<NoteOutcome<NoteRef>> {
-    const { discussions } = this.#api.resources();
+    const { discussions } = this.#api.resources(signal);
     const body = this.#body(note);
     return outcome(
       discussions

@@ -56,6 +56,7 @@ export interface Notes {
     mergeRequest: MergeRequestRef,
     ref: NoteRef,
     note: { readonly text: string; readonly marker: Marker },
+    signal?: AbortSignal,
   ): Promise<NoteOutcome<NoteRef>>;
   /** What automatic runs of a workflow have left here, read in one pass over the discussions. */
   threadsOf(mergeRequest: MergeRequestRef, workflow: string): Promise<NoteOutcome<AgentThreads>>;

@@ -7,14 +7,25 @@ import { aWorld, type World } from './world.ts';
 const ACCEPTED_TIMEOUT = '--timeout=120s';
 
 let world: World;
+/** Set: the model asks for a tool first, and keeps its answer back until this resolves. */
+let gate: PromiseWithResolvers<void> | undefined;
 beforeAll(async () => {
   world = await aWorld(await sharedCluster(), {
     replicas: 0,
-    workflowSpec: { sandbox: { none: true }, prompt: { text: 'Say what the first prompt says.' } },
+    workflowSpec: {
+      sandbox: { none: true },
+      prompt: { text: 'Say what the first prompt says.' },
+      publish: { progress: true },
+    },
     scripts: {
-      'test-script': ({ messages }) => ({
-        text: String(messages[0]?.content).includes('second prompt') ? 'By the second.' : 'By the first.',
-      }),
+      'test-script': async ({ messages }) => {
+        if (gate !== undefined && !messages.some(({ role }) => role === 'tool'))
+          return { toolCalls: [{ name: 'gitlab_get_mr_details', args: {} }] };
+        await gate?.promise;
+        return {
+          text: String(messages[0]?.content).includes('second prompt') ? 'By the second.' : 'By the first.',
+        };
+      },
     },
   });
   await world.operator.waitReady(120_000);
@@ -67,4 +78,48 @@ it('a bad update of a workflow leaves the last accepted generation at work until
   const mended = await until('Accepted', 'true');
   expect(mended.status?.acceptedGeneration).toBe(mended.metadata.generation);
   expect(await noteOf('with-the-second')).toContain('By the second.');
+}, 600_000);
+
+it('a run under way keeps the configuration it began with, also when another replica goes on with it', async () => {
+  await change({ prompt: { text: 'Say what the first prompt says.', configMapKeyRef: null } });
+  const { status: accepted } = await until('Ready', 'true');
+  gate = Promise.withResolvers();
+  const before = world.notes().length;
+  await world.startRun('in-flight');
+  const begun = await world.waitRun(
+    'in-flight',
+    'a tool call',
+    ({ status }) => (status?.toolCalls ?? 0) >= 1,
+  );
+  expect(begun.status?.workflow?.generation).toBe(accepted?.acceptedGeneration);
+  const revision = begun.status?.workflow?.revision ?? '';
+  // As if its note had been posted long ago: progress is shown once a minute.
+  expect(world.notes()[before]).not.toContain('model call');
+  const longAgo = { status: { noteIntent: { time: '2026-01-01T00:00:00Z' } } };
+  await world.kubectl([
+    ...['patch', 'agentrun', 'in-flight', '-n', world.namespaces.agents, '--subresource=status'],
+    ...['--type=merge', '-p', JSON.stringify(longAgo)],
+  ]);
+  await expect
+    .poll(() => world.notes()[before], { timeout: 60_000 })
+    .toMatch(/1 model call.*1 tool call, lately `gitlab_get_mr_details`/);
+
+  await change({ prompt: { text: 'Say what the second prompt says.' }, limits: { maxIterations: 1 } });
+  const { metadata } = await until('Accepted', 'true');
+  await world.kubectl([
+    ...['wait', `--for=jsonpath={.status.acceptedGeneration}=${metadata.generation}`],
+    ...[...workflow(), ACCEPTED_TIMEOUT],
+  ]);
+  await world.operator.stop('SIGKILL');
+  const next = await world.restart();
+  await next.waitReady(120_000);
+  gate.resolve();
+  const ended = await world.waitEnd('in-flight', 120_000);
+  // One call more than the new configuration allows.
+  expect(ended.status).toMatchObject({ phase: 'Succeeded', holder: { epoch: 2 }, iterations: 2 });
+  expect(ended.status?.workflow?.revision).toBe(revision);
+  expect(world.notes().slice(before)).toEqual([expect.stringContaining('By the first.')]);
+  expect(world.notes()[before]).not.toContain('lately');
+  gate = undefined;
+  expect(await noteOf('with-the-change')).toContain('By the second.');
 }, 600_000);

@@ -10,6 +10,7 @@ import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
 import { postPlaceholder, updateNote } from './steps/note.ts';
 import { prepare } from './steps/prepare.ts';
+import { announceProgress, showProgress } from './steps/progress.ts';
 import { awaitTurn, beginTurn, openSession } from './steps/resume.ts';
 import { claimSandbox, lingerSandbox, releaseSandbox } from './steps/sandbox.ts';
 import { saveSession } from './steps/session.ts';
@@ -45,6 +46,10 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
       return startLoop(context);
     case 'RecordProgress':
       return recordProgress(context);
+    case 'AnnounceProgress':
+      return announceProgress(context);
+    case 'ShowProgress':
+      return showProgress(context);
     case 'StopLoop':
       return stopLoop(context, step.reason);
     case 'TakeResult':

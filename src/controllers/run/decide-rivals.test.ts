@@ -30,6 +30,7 @@ const next = (
       holdsSandbox: false,
       session: { kind: 'New' },
       rivalry,
+      progress: { kind: 'Quiet' },
       self: 'self',
       holderAlive: true,
       publishesNote: true,

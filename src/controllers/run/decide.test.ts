@@ -26,6 +26,7 @@ const observed = (run: Observed['run'], changes: Partial<Observed> = {}): Observ
   holdsSandbox: false,
   session: { kind: 'New' },
   rivalry: { kind: 'None' },
+  progress: { kind: 'Quiet' },
   self: SELF,
   holderAlive: true,
   publishesNote: true,
@@ -33,6 +34,45 @@ const observed = (run: Observed['run'], changes: Partial<Observed> = {}): Observ
   timeoutMs: 25 * minute,
   ttlMs: { success: 60 * minute, failure: 120 * minute },
   ...changes,
+});
+
+describe('the progress on the note of a run at work', () => {
+  const atWork = { execution: { kind: 'Running', unrecorded: false }, holdsSandbox: true } as const;
+  const run = aRun({ ...working, phase: 'Running' });
+  it.each<[string, Observed, object]>([
+    [
+      'is announced when it is due',
+      observed(run, { ...atWork, progress: { kind: 'Due' } }),
+      { kind: 'AnnounceProgress' },
+    ],
+    [
+      'is shown once that is announced',
+      observed(run, { ...atWork, progress: { kind: 'Announced' } }),
+      { kind: 'ShowProgress' },
+    ],
+    [
+      'is waited for',
+      observed(run, { ...atWork, progress: { kind: 'Quiet', ms: 20_000 } }),
+      { kind: 'Wait', ms: 20_000 },
+    ],
+    [
+      'comes after what has to be recorded',
+      observed(run, { execution: { kind: 'Running', unrecorded: true }, progress: { kind: 'Due' } }),
+      { kind: 'RecordProgress' },
+    ],
+    [
+      'is of no interest once the loop has ended, although it was announced',
+      observed(run, { execution: { kind: 'Finished' }, progress: { kind: 'Announced' } }),
+      { kind: 'TakeResult' },
+    ],
+    [
+      'is of no interest once the outcome is there',
+      observed(aRun({ ...run.status, outcome: outcome() }), { progress: { kind: 'Announced' } }),
+      { kind: 'UpdateNote' },
+    ],
+  ])('%s', (_, state, expected) => {
+    expect(decide(state, now)).toMatchObject(expected);
+  });
 });
 
 describe('decide, before the outcome', () => {

@@ -3,6 +3,7 @@ import { RUN_FINALIZER } from '../../crds/meta.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
+import type { ProgressNote } from './progress.ts';
 import type { Rivalry } from './rivals.ts';
 import { phaseOf } from './steps/end.ts';
 
@@ -35,6 +36,7 @@ export interface Observed {
   readonly holdsSandbox: boolean;
   readonly session: SessionState;
   readonly rivalry: Rivalry;
+  readonly progress: ProgressNote;
   /** This process as holders are named. */
   readonly self: string;
   /** Whether the replica that holds the run renews its Lease; false when nobody holds it. */
@@ -65,6 +67,9 @@ export type Step =
   | { readonly kind: 'ClaimSandbox' }
   | { readonly kind: 'StartLoop' }
   | { readonly kind: 'RecordProgress' }
+  /** The fence, then the edit of the note. */
+  | { readonly kind: 'AnnounceProgress' }
+  | { readonly kind: 'ShowProgress' }
   | { readonly kind: 'StopLoop'; readonly reason: 'Cancelled' | 'Superseded' | 'Timeout' | 'Fenced' }
   | { readonly kind: 'SetOutcome'; readonly reason: RunReason; readonly message: string }
   | { readonly kind: 'TakeResult' }
@@ -145,9 +150,7 @@ function decideWork(observed: Observed, now: Date): Step {
     return { kind: claimsAtOnce(observed) ? 'Prepare' : 'PostPlaceholder' };
   if (execution.kind === 'Finished') return { kind: 'TakeResult' };
   if (execution.kind === 'Running')
-    return execution.unrecorded
-      ? { kind: 'RecordProgress' }
-      : { kind: 'Wait', ms: msToDeadline(observed, now) };
+    return execution.unrecorded ? { kind: 'RecordProgress' } : whileAtWork(observed, now);
   // Before a sandbox stands idle for it.
   const behind = runAhead(observed);
   if (behind !== undefined) return { kind: 'AwaitTurn', behind };
@@ -155,6 +158,14 @@ function decideWork(observed: Observed, now: Date): Step {
   if (observed.session.kind === 'New' && hasWaited(run)) return { kind: 'BeginTurn' };
   if (observed.usesSandbox && !observed.holdsSandbox) return { kind: 'ClaimSandbox' };
   return { kind: 'StartLoop' };
+}
+
+function whileAtWork(observed: Observed, now: Date): Step {
+  const { progress } = observed;
+  if (progress.kind === 'Due') return { kind: 'AnnounceProgress' };
+  if (progress.kind === 'Announced') return { kind: 'ShowProgress' };
+  const ms = msToDeadline(observed, now);
+  return { kind: 'Wait', ms: Math.min(ms, progress.ms ?? ms) };
 }
 
 /** A run that goes on with a session may have to wait for its turn, and takes no sandbox until then. */

@@ -7,6 +7,8 @@ import { parseDuration } from '../../crds/duration.ts';
 export interface EffectiveRun {
   readonly publishesNote: boolean;
   readonly internalNote: boolean;
+  /** While the run goes on. */
+  readonly showsProgress: boolean;
   /** Undefined: the run works without a sandbox. */
   readonly pool: { readonly namespace: string; readonly name: string } | undefined;
   readonly timeoutMs: number;
@@ -34,8 +36,11 @@ export function effectiveRun(run: AgentRun, workflow: AgentWorkflow | undefined)
   const limits = { ...workflow?.spec.limits, ...project?.limits, ...run.spec.limits };
   const sandbox = run.spec.sandbox ?? workflow?.spec.sandbox;
   const pool = sandbox?.poolRef;
+  const publishesNote =
+    run.spec.publish.kind === 'Note' && (workflow?.spec.publish.kind ?? 'Note') === 'Note';
   return {
-    publishesNote: run.spec.publish.kind === 'Note' && (workflow?.spec.publish.kind ?? 'Note') === 'Note',
+    publishesNote,
+    showsProgress: publishesNote && (workflow?.spec.publish.progress ?? false),
     internalNote: project?.internal ?? workflow?.spec.publish.internal ?? true,
     pool: pool && { name: pool.name, namespace: pool.namespace ?? run.metadata.namespace ?? '' },
     timeoutMs: parseDuration(limits.timeout ?? DEFAULTS.timeout),

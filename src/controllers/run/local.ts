@@ -2,6 +2,7 @@ import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import type { Sandbox } from '../../sandbox/port.ts';
 import { type Execution, StopReason } from './execution.ts';
+import type { ProgressEdits } from './progress.ts';
 
 /**
  * What this process holds of the runs it works on, by their uid. Nothing here is needed to go on after a restart:
@@ -24,6 +25,10 @@ export interface LocalState {
   readonly failures: Map<string, string>;
   /** `namespace/name` of the runs that were seen last under this uid. */
   readonly uids: Map<string, string>;
+  /** Of runs whose note shows their progress: what this process did about it. */
+  readonly progress: Map<string, ProgressEdits>;
+  /** Names of the tools that a run's model called last, the newest last. Only of those that it was given. */
+  readonly lately: Map<string, readonly string[]>;
   /** Set for good when the process ends its agent loops: none begins afterwards. */
   stopping: boolean;
 }
@@ -38,6 +43,8 @@ export const emptyLocalState = (): LocalState => ({
   workflows: new Map(),
   failures: new Map(),
   uids: new Map(),
+  progress: new Map(),
+  lately: new Map(),
   stopping: false,
 });
 
@@ -51,6 +58,16 @@ export function forget(local: LocalState, uid: string): void {
   local.freshIntents.delete(uid);
   local.workflows.delete(uid);
   local.failures.delete(uid);
+  local.progress.delete(uid);
+  local.lately.delete(uid);
+}
+
+/** A few, so that a reader sees what goes on. */
+const LATELY = 3;
+
+export function calledTool(local: LocalState, uid: string, name: string): void {
+  const before = (local.lately.get(uid) ?? []).filter((one) => one !== name);
+  local.lately.set(uid, [...before, name].slice(-LATELY));
 }
 
 /**

@@ -5,6 +5,7 @@ import type { AgentRun } from '../../crds/agent-run.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { clip } from '../../crds/shapes.ts';
 import { type LoopProgress, money, type RunResult } from './result.ts';
+import { counted } from './texts.ts';
 
 /** How much of the transcript goes below the answer in the note; all of it is in the session. */
 const NOTE_TRANSCRIPT_CHARS = 20_000;
@@ -98,5 +99,3 @@ function messageFor(end: LoopResult, reason: RunReason, reported: boolean): stri
   }
   return end.detail ?? `Ended by ${end.reason} after ${calls}`;
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

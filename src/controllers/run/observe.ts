@@ -7,6 +7,7 @@ import type { ExecutionState, Observed, SessionState } from './decide.ts';
 import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
 import type { LocalState } from './local.ts';
+import { progressNote } from './progress.ts';
 import { isAutomatic, NO_RIVALRY, type Rivalry, rivalryOf } from './rivals.ts';
 import { runBefore, runUntold } from './turn.ts';
 
@@ -40,6 +41,11 @@ export async function observe(
       holdsSandbox: local.sandboxes.has(uid),
       session: sessionState(deps, local, run),
       rivalry: rivalry(deps, run, workflow),
+      progress: progressNote(
+        run,
+        effective.showsProgress ? (local.progress.get(uid) ?? {}) : undefined,
+        deps.clock.now(),
+      ),
       self: deps.holderName,
       holderAlive: holder !== undefined && (await deps.isHolderAlive(holder.replica)),
       lastFailure: local.failures.get(uid),

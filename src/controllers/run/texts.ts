@@ -4,6 +4,28 @@ import type { RunReason } from '../../crds/reasons.ts';
 export const placeholderText = (workflow: string): string =>
   `Running the ${workflow} workflow. This note will be replaced by its result.`;
 
+/** What it shows instead once there is something to tell. No word of the model's. */
+export function progressText(
+  workflow: string,
+  progress: {
+    readonly iterations: number;
+    readonly toolCalls: number;
+    /** Absent: unknown. */
+    readonly costUSD?: string;
+    /** The newest last. */
+    readonly tools: readonly string[];
+    readonly at: Date;
+  },
+): string {
+  const { iterations, toolCalls, costUSD, tools, at } = progress;
+  const cost = costUSD === undefined ? '' : `, $${costUSD}`;
+  const lately = tools.length === 0 ? '' : `, lately ${tools.map((name) => `\`${name}\``).join(', ')}`;
+  const time = at.toISOString().slice(11, 16);
+  return `${placeholderText(workflow)}\n\n_At ${time} UTC: ${counted(iterations, 'model call')}${cost}, ${counted(toolCalls, 'tool call')}${lately}._`;
+}
+
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 const REPLY_HINT = 'Reply to this note to ask more: the conversation goes on from here.';
 
 /** The answer, with the run's transcript folded below it. */

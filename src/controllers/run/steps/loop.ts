@@ -23,6 +23,7 @@ import type { Resolved } from '../../../settings/references.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
 import { Execution, StopReason } from '../execution.ts';
+import { calledTool } from '../local.ts';
 import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
 import { digestOf, keepPrompt, readPrompt } from '../prompt.ts';
@@ -186,6 +187,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
   const uid = run.metadata.uid ?? '';
   const { contents, spillCounter, notice } = await beginning(context, input);
   const registry = registryOf(context, input.tools, spillCounter);
+  const names = new Set(registry.definitions().map(({ name }) => name));
   let fenced = false;
   const end = await runLoop({
     model,
@@ -205,7 +207,7 @@ async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResu
     signal: input.signal,
     redact: deps.redact,
     prices: input.prices,
-    sink: (event) => tell(context, event),
+    sink: (event) => tell(context, event, names),
     ...(input.resume === undefined ? {} : { resume: input.resume }),
     ...(notice === undefined ? {} : { notice }),
     checkpoint: async (state) => {
@@ -331,6 +333,9 @@ async function anotherSandbox(context: StepContext, signal: AbortSignal): Promis
 
 function tell({ deps, run }: StepContext, event: LoopEvent): void {
   deps.log.debug({ run: run.metadata.name, event }, 'loop');
+  // Another name is the model's own word.
+  if (event.type === 'ToolStarted' && tools.has(event.name))
+    calledTool(local, run.metadata.uid ?? '', event.name);
   if (event.type === 'ModelRetry')
     deps.events.record(run, 'Warning', 'ModelRetry', `Attempt ${event.attempt}: ${event.message}`);
 }

@@ -148,7 +148,7 @@ function isFresh(context: StepContext): boolean {
   return since !== undefined && deps.clock.monotonicMs() - since < FRESH_MS;
 }
 
-async function notesOf({ deps, run, workflow }: StepContext): Promise<Notes | string> {
+export async function notesOf({ deps, run, workflow }: StepContext): Promise<Notes | string> {
   if (workflow === undefined)
     return `AgentWorkflow ${run.spec.workflowRef.name} is gone, and with it the token for notes`;
   const token = await deps.actionToken(workflow, run.spec.mergeRequest.project);
@@ -187,7 +187,7 @@ const placeOf = ({ run, effective }: StepContext) => ({
   ...(run.spec.trigger.discussionId === undefined ? {} : { discussionId: run.spec.trigger.discussionId }),
 });
 
-const markerOf = (context: StepContext): Marker => ({
+export const markerOf = (context: StepContext): Marker => ({
   id: sessionIdOf(context.run),
   wf: context.run.spec.workflowRef.name,
   // Its presence says that the run counts: for the limit on the merge request, and as the look at this commit.
@@ -198,6 +198,6 @@ const markerOf = (context: StepContext): Marker => ({
 });
 
 const uidOf = ({ run }: StepContext): string => run.metadata.uid ?? '';
-const target = ({ run }: StepContext): string =>
+export const target = ({ run }: StepContext): string =>
   `${run.spec.mergeRequest.project}!${run.spec.mergeRequest.iid}`;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
