@@ -331,7 +331,7 @@ async function anotherSandbox(context: StepContext, signal: AbortSignal): Promis
   }
 }
 
-function tell({ deps, run }: StepContext, event: LoopEvent): void {
+function tell({ deps, local, run }: StepContext, event: LoopEvent, tools: ReadonlySet<string>): void {
   deps.log.debug({ run: run.metadata.name, event }, 'loop');
   // Another name is the model's own word.
   if (event.type === 'ToolStarted' && tools.has(event.name))

@@ -3,7 +3,7 @@ import { progressText } from '../texts.ts';
 import { markerOf, notesOf, target } from './note.ts';
 
 /**
- * From 3 s on another holder may have the run (a Lease of 10 s, given up after 7 s), and its final text may stand: what
+ * Another holder may have the run 3 s after this one should have given it up, and its final text may stand: what
  * is announced is sent within two, and takes no longer than five.
  */
 const FRESH_MS = 2_000;
