@@ -111,6 +111,18 @@ describe('an answer', () => {
     await expect(cancelling(() => Promise.reject(refused))).rejects.toBe(refused);
     expect(told).toHaveLength(3);
   });
+
+  it('to a question is put on the run that asked, and on no other of its name', async () => {
+    const patches: unknown[] = [];
+    const patch = (async (_kind: unknown, _ref: unknown, body: unknown) =>
+      patches.push(body)) as unknown as KubeClient['patch'];
+    const approval = { run: aRun(), id: '0123456789ab', text: 'approve by alice, note 501' };
+    await world({ kube: { patch }, answer: posted }).act({ ...answer, what: 'Approval', approval });
+    const annotations = { 'approval.hummingbird.dev/0123456789ab': 'approve by alice, note 501' };
+    expect(patches).toEqual([
+      { type: 'merge', body: { metadata: { uid: aRun().metadata.uid, annotations } } },
+    ]);
+  });
 });
 
 describe('threads that are to be resolved', () => {

@@ -1,5 +1,6 @@
 import { AGENT_RUNS, type AgentRun } from '../crds/agent-run.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
+import { approvalAnnotation } from '../crds/approval.ts';
 import { backoffMs, type Clock, type Random, sleep } from '../kube/clock.ts';
 import { isKubeError } from '../kube/errors.ts';
 import type { Logger } from '../kube/log.ts';
@@ -105,6 +106,7 @@ async function answer(
 ): Promise<void> {
   const { gitlab, metrics, logger } = dependencies;
   await Promise.all((decision.cancel ?? []).map((run) => cancelRun(dependencies, run, signal)));
+  if (decision.approval !== undefined) await answerQuestion(dependencies, decision.approval, signal);
   const { project, iid, discussionId, noteId } = decision.to;
   const fields = { messageId: message.id, project, iid, noteId, answer: decision.what };
   const told = await gitlab.threads
@@ -125,21 +127,32 @@ async function answer(
   if (decision.skip !== undefined) await recordSkip(dependencies, decision.skip, message);
 }
 
-async function cancelRun(
+async function cancelRun(dependencies: ActDependencies, run: AgentRun, signal: AbortSignal): Promise<void> {
+  await patchRun(dependencies, run, { spec: { cancel: true } }, signal);
+}
+
+/** The run's controller takes it from there; an answer that is there already is replaced while nobody has taken it. */
+async function answerQuestion(
+  dependencies: ActDependencies,
+  { run, id, text }: NonNullable<Answer['approval']>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid } = run.metadata;
+  const metadata = { ...(uid !== undefined && { uid }), annotations: { [approvalAnnotation(id)]: text } };
+  await patchRun(dependencies, run, { metadata }, signal);
+}
+
+async function patchRun(
   dependencies: ActDependencies,
   { metadata }: AgentRun,
+  body: unknown,
   signal: AbortSignal,
 ): Promise<void> {
   const { name = '', namespace } = metadata;
   const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
   try {
     await persistently(dependencies, signal, () =>
-      dependencies.kube.patch(
-        AGENT_RUNS,
-        ref,
-        { type: 'merge', body: { spec: { cancel: true } } },
-        { signal },
-      ),
+      dependencies.kube.patch(AGENT_RUNS, ref, { type: 'merge', body }, { signal }),
     );
   } catch (error) {
     // Deleted meanwhile, which ends it as well.

@@ -132,6 +132,7 @@ export const COMMANDS: readonly RoutingCase[] = [
   note('`/hummingbird`, `/hummingbird help`', { text: '/hummingbird' }),
   note('`/hummingbird status`', { text: '/hummingbird status' }),
   note('`/hummingbird cancel`, `/hummingbird stop`', { text: '/hummingbird stop' }),
+  note('`/hummingbird approve ID`, `/hummingbird deny ID`', { text: '/hummingbird approve 0123456789ab' }),
   note('a beginning that fits several workflows', { text: '/hummingbird review' }, two),
   note('no such workflow', { text: '/hummingbird deploy' }),
   note('the workflow is suspended', { text: '/hummingbird analyze' }, spec({ suspend: true })),

@@ -7,6 +7,8 @@ export const BUILT_IN = {
   status: 'show the runs on this merge request',
   cancel: 'stop the runs on this merge request; a workflow behind it stops only those of that one',
   stop: 'the same',
+  approve: 'let a run make a call that waits for approval; its note says which, by an id behind this word',
+  deny: 'refuse it',
 } as const;
 
 export type BuiltIn = keyof typeof BUILT_IN;

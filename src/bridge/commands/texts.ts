@@ -75,6 +75,27 @@ export function cancelText(runs: readonly AgentRun[], workflow: string | undefin
   return `Stopping ${runs.length === 1 ? 'this run' : `these ${runs.length} runs`}${whose}:\n\n${names}`;
 }
 
+/** What the answer to a question did. */
+export const approvalText = (tool: string, run: string, verdict: 'approve' | 'deny'): string =>
+  verdict === 'approve'
+    ? `Approved: ${code(run)} may call ${code(tool)} as it asked, once.`
+    : `Denied: ${code(run)} goes on without its call of ${code(tool)}.`;
+
+export const decidedText = (id: string, tool: string, state: string): string =>
+  `Nothing was changed: the call of ${code(tool)} (${code(id)}) is ${state.toLowerCase()} already.`;
+
+/** Newest last, as they were asked. */
+export function unclearText(
+  prefix: string,
+  waiting: readonly { readonly id: string; readonly tool: string; readonly run: string }[],
+): string {
+  if (waiting.length === 0) return 'No call waits for approval on this merge request.';
+  const rows = waiting.map(
+    ({ id, tool, run }) => `- ${code(`${prefix} approve ${id}`)}: ${code(tool)}, of ${code(run)}`,
+  );
+  return `Nothing was changed: which call is meant? Its note has the arguments.\n\n${rows.join('\n')}`;
+}
+
 function phaseOf(status: AgentRun['status']): string {
   const reason = status?.conditions?.find(({ type }) => type === 'Succeeded')?.reason;
   const phase = status?.phase ?? 'Pending';

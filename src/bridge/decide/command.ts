@@ -4,16 +4,20 @@ import type { Command } from '../commands/command.ts';
 import { isBuiltIn, resolveWorkflow } from '../commands/resolve.ts';
 import {
   ambiguousText,
+  approvalText,
   cancelText,
+  decidedText,
   deniedText,
   helpText,
   statusText,
   suspendedText,
   tooLongText,
+  unclearText,
   unknownText,
 } from '../commands/texts.ts';
 import type { NoteEvent } from '../events/note.ts';
 import { accessQuestions, denial } from './access.ts';
+import { questionMeant } from './approval.ts';
 import {
   type Answer,
   type Decision,
@@ -66,8 +70,48 @@ function commanded<W extends WorkflowView>(
     case 'cancel':
     case 'stop':
       return cancelled();
+    case 'approve':
+    case 'deny':
+      return answered(builtIn);
     default:
       return builtIn satisfies never;
+  }
+
+  function answered(verdict: 'approve' | 'deny'): Decision<W> {
+    const [id = ''] = rest.toLowerCase().split(/\s/);
+    const asked = questionMeant(id, runs);
+    switch (asked.kind) {
+      case 'Found': {
+        const { run, approval } = asked.answered;
+        const by = `by ${event.author.name}, note ${event.noteId}`;
+        return {
+          ...answer('Approval', approvalText(approval.tool, run.metadata.name ?? '', verdict)),
+          approval: { run, id: approval.id, text: `${verdict} ${by}` },
+        };
+      }
+      case 'Decided': {
+        const { approval, verdict: given } = asked;
+        const words = approvalText(approval.tool, asked.run.metadata.name ?? '', verdict);
+        // By this very note, which comes again.
+        if ((given?.by ?? approval.by)?.endsWith(`note ${event.noteId}`)) return answer('Approval', words);
+        const state = given?.verdict ?? (approval.state === 'Waiting' ? 'Expired' : approval.state);
+        return answer('Approval', decidedText(approval.id, approval.tool, state));
+      }
+      case 'Unclear':
+        return answer(
+          'Approval',
+          unclearText(
+            commandPrefix,
+            asked.waiting.map(({ run, approval: { id, tool } }) => ({
+              id,
+              tool,
+              run: run.metadata.name ?? '',
+            })),
+          ),
+        );
+      default:
+        return asked satisfies never;
+    }
   }
 
   function cancelled(): Decision<W> {

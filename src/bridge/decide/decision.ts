@@ -99,7 +99,14 @@ export interface Answer<W extends WorkflowView = WorkflowView> {
     readonly noteId: number;
   };
   readonly text: string;
-  readonly what: 'Help' | 'Status' | 'Cancel' | 'Refusal';
+  readonly what: 'Help' | 'Status' | 'Cancel' | 'Approval' | 'Refusal';
+  /** The question of a run that is answered before these words say so. */
+  readonly approval?: {
+    readonly run: AgentRun;
+    readonly id: string;
+    /** Value of the annotation: the verdict, who, and by which note. */
+    readonly text: string;
+  };
   /** Runs that are cancelled before the answer says so. */
   readonly cancel?: readonly AgentRun[];
   /** Why nothing was started; absent when what was asked for was done. */
