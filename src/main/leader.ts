@@ -139,14 +139,14 @@ function workflowController(parts: LeaderParts): Controller {
     project: (workflow, path) => checkProject(references, notes, workflow, path),
     activeRuns: ({ metadata }) =>
       runs.list((run) => run.spec.workflowRef.name === metadata.name && !isTerminal(run.status?.phase))
+        .length,
+    revisions: () => revisions.list(),
     revisionsInUse: () =>
       new Set(
         runs
           .list(({ status }) => !isTerminal(status?.phase))
           .flatMap(({ status }) => (status?.workflow === undefined ? [] : [status.workflow.revision])),
       ),
-        .length,
-    revisions: () => revisions.list(),
   });
   return createController({
     name: 'agentworkflow',

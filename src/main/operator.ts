@@ -35,8 +35,8 @@ import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 import { sourceMetrics } from '../sources/metrics.ts';
-import { joinConfiguration } from './configuration.ts';
 import { joinBridge } from './bridge.ts';
+import { joinConfiguration } from './configuration.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
@@ -147,12 +147,12 @@ export async function joinOperator(
       kube,
       events,
       clock: systemClock,
-      pins,
       log,
       metrics: runMetrics(registry),
       holderName,
       isHolderAlive: (holder) => isHolderAlive(lease, holder),
       workflow: (ref) => workflowOf(ref),
+      pins,
       actionToken: (workflow, project) => runReferences.actionToken(workflow, project),
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
@@ -185,14 +185,14 @@ export async function joinOperator(
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,
-  const configuration = joinConfiguration({
-    ...{ namespace, sandboxNamespace, env, kube, events, workflows, runs, registry, log },
-    path: settings.configPath,
-  });
   });
   const egress = await joinEgress({
     ...{ kube, transport, exec, events, pools, pods, machines, registry, log },
     surroundings: { env, nameServers: getServers(), addresses: ownAddresses(), port: settings.healthPort },
+  });
+  const configuration = joinConfiguration({
+    ...{ namespace, sandboxNamespace, env, kube, events, workflows, runs, registry, log },
+    path: settings.configPath,
   });
   const leader = leaderLoop({
     kube,
@@ -233,12 +233,12 @@ export async function joinOperator(
       await machines.pool.close();
       await http.close();
       await transport.close();
-/** `revision`: the one whose spec counts, instead of the workflow's own. */
-type RunWorkflow = ObjectRef & { readonly revision?: string };
-
     },
   };
 }
+
+/** `revision`: the one whose spec counts, instead of the workflow's own. */
+type RunWorkflow = ObjectRef & { readonly revision?: string };
 
 /** In a pod: what other pods reach it by. */
 const ownAddresses = (): readonly string[] =>
