@@ -40,6 +40,11 @@ module.exports = {
     only('notes', [room('http'), tokens], 'The action tier never meets sources'),
     only('sandbox', [room('kube'), room('crds')], 'Sandboxes know Kubernetes, nothing of GitLab'),
     only('store', [room('http')], 'Stores know bytes'),
+    only(
+      'charts',
+      [room('http'), port('delivery')],
+      'Fetched charts are bytes; what is in them is for others',
+    ),
     only('delivery', [port('sandbox'), agentPorts], 'Checks and edits of bumps know ports only'),
     only(
       'bridge',

@@ -65,13 +65,25 @@ export interface HelmRequest {
   /** `--api-versions`, besides what helm knows by itself. */
   readonly apiVersions?: readonly string[];
   readonly includeCrds?: boolean;
+  /** `--kube-version`; left out: the one that helm was built with. */
+  readonly kubeVersion?: string;
 }
 
 export type HelmResult =
   | { readonly kind: 'Rendered'; readonly manifests: string }
   /** Values that the chart's own values.schema.json refuses. */
   | { readonly kind: 'SchemaRefused'; readonly message: string }
-  | { readonly kind: 'Failed'; readonly message: string };
+  | { readonly kind: 'Failed'; readonly reason: HelmFailure; readonly message: string };
+
+export type HelmFailure =
+  /** A template or its values; the words are helm's. */
+  | 'Template'
+  /** A chart that it needs is not in it. */
+  | 'Dependency'
+  /** It was killed: a template without an end, or one that is too much for this sandbox. */
+  | 'Timeout'
+  /** It renders more than is read. */
+  | 'TooLarge';
 
 /** The real helm, in the sandbox. Throws what the sandbox throws. */
 export interface Helm {

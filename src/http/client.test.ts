@@ -266,3 +266,11 @@ test('a refused connection says so and is retryable', async () => {
   expect(error).toMatchObject({ code: 'Connection', retryable: true });
   expect(error.message).toContain('ECONNREFUSED');
 });
+
+test('a 401 carries what the server wants to be shown', async () => {
+  const challenge = 'Bearer realm="http://127.0.0.1:9/token",service="charts"';
+  const { url } = await serve((_request, response) =>
+    response.writeHead(401, { 'www-authenticate': challenge }).end(),
+  );
+  expect((await failure(client().request({ url }))).challenge).toBe(challenge);
+});

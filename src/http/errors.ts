@@ -10,6 +10,8 @@ export interface HttpErrorOptions {
   readonly url: string;
   /** First bytes of the answer, redacted. */
   readonly bodyExcerpt?: string;
+  /** What a server that answered 401 wants to be shown (`WWW-Authenticate`). */
+  readonly challenge?: string;
   /** Kind of failure where there is no status. */
   readonly code?:
     | 'Connection'
@@ -31,6 +33,7 @@ export class HttpError extends Error {
   readonly method: string;
   readonly url: string;
   readonly bodyExcerpt: string | undefined;
+  readonly challenge: string | undefined;
   readonly code: HttpErrorOptions['code'] | undefined;
 
   constructor(message: string, options: HttpErrorOptions) {
@@ -41,6 +44,7 @@ export class HttpError extends Error {
     this.method = options.method;
     this.url = options.url;
     this.bodyExcerpt = options.bodyExcerpt;
+    this.challenge = options.challenge;
     this.code = options.code;
   }
 }

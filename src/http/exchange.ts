@@ -144,6 +144,9 @@ async function settled(context: ExchangeContext, answer: Exchange): Promise<Exch
     status: answer.status,
     retryable: base.retryable,
     bodyExcerpt: excerpt,
+    ...(answer.headers['www-authenticate'] !== undefined && {
+      challenge: answer.headers['www-authenticate'],
+    }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
