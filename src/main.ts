@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { basename } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { addConfigCommand } from './cli/config-command.ts';
 import { addRunCommand } from './cli/run-command.ts';
@@ -54,7 +54,17 @@ program
     "first word of the comment that marks the operator's notes",
     'hummingbird-session',
   )
+  .option(
+    '--accept-unsigned-markers',
+    'let notes of our bots from before markers were signed count, and their sessions be gone on with',
+    false,
+  )
   .option('--command-prefix <word>', 'word that begins a command in a note', word, '/hummingbird')
+  .option(
+    '--mcp-command <path>',
+    'program that workflows may have started as an MCP server, by its full path; may be repeated',
+    programs,
+  )
   .option('--log-level <level>', 'trace, debug, info, warn, error', 'info')
   .action(async (flags: OperatorFlags) => {
     const stop = new AbortController();
@@ -84,7 +94,9 @@ interface OperatorFlags {
   readonly maxConcurrentRuns: number;
   readonly healthPort: number;
   readonly markerPrefix: string;
+  readonly acceptUnsignedMarkers: boolean;
   readonly commandPrefix: string;
+  readonly mcpCommand?: readonly string[];
   readonly logLevel: string;
 }
 
@@ -97,7 +109,9 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     replicaId: flags.replicaId,
     gitlabUrl: flags.gitlabUrl,
     markerPrefix: flags.markerPrefix,
+    acceptUnsignedMarkers: flags.acceptUnsignedMarkers,
     commandPrefix: flags.commandPrefix,
+    mcpCommands: flags.mcpCommand ?? [],
     configPath: flags.config,
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
@@ -163,6 +177,11 @@ function fifoQueueUrl(text: string): string {
 function word(text: string): string {
   if (!/^\S{2,64}$/.test(text)) throw new InvalidArgumentError('it must be one word of 2 to 64 characters');
   return text;
+}
+
+function programs(path: string, before: readonly string[] = []): readonly string[] {
+  if (!isAbsolute(path)) throw new InvalidArgumentError('it must be a full path');
+  return [...before, path];
 }
 
 function count(text: string): number {

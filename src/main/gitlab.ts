@@ -32,7 +32,11 @@ export function joinGitLab(parts: {
   const baseUrl = settings.gitlabUrl;
   const [first, ...rest] = settings.secrets.markerKeys.map(({ id, key }) => ({ id, secret: key }));
   if (first === undefined) throw new SettingsError('HUMMINGBIRD_MARKER_KEYS holds no key');
-  const marker = { keys: [first, ...rest], prefix: settings.markerPrefix } as const;
+  const marker = {
+    keys: [first, ...rest],
+    prefix: settings.markerPrefix,
+    acceptUnsigned: settings.acceptUnsignedMarkers,
+  } as const;
   const own = orchestratorToken(settings.secrets.orchestratorToken);
   return {
     notes: createNotesFactory({ http, baseUrl, marker }),

@@ -164,6 +164,7 @@ export async function joinOperator(
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
       threads: gitlab.threads,
+      adoptsSessions: settings.acceptUnsignedMarkers,
       sandboxes,
       store,
     },

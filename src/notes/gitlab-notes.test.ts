@@ -4,7 +4,7 @@ import { aScene } from '../../test/fakes/gitlab/scene.ts';
 import { createHttpClient, type HttpClient, HttpError } from '../http/client.ts';
 import { actionToken, orchestratorToken } from '../settings/tokens.ts';
 import { createNotesFactory } from './gitlab-notes.ts';
-import { parseMarker, renderMarker } from './marker.ts';
+import { type MarkerOptions, parseMarker, renderMarker } from './marker.ts';
 import { createMergeRequestsFactory } from './merge-requests.ts';
 import type { Marker } from './port.ts';
 
@@ -25,11 +25,11 @@ afterEach(async () => {
   await scene.gitlab.stop();
 });
 
-const notes = (token = scene.bot.token) =>
+const notes = (token = scene.bot.token, more: Partial<MarkerOptions> = {}) =>
   createNotesFactory({
     http,
     baseUrl: scene.gitlab.url,
-    marker: { keys },
+    marker: { keys, ...more },
     footer: 'Reply to go on.',
   }).notesFor('group/app', actionToken(token));
 const value = async <T>(doing: Promise<{ kind: 'Ok'; value: T } | { kind: 'Refused' }>): Promise<T> => {
@@ -191,6 +191,40 @@ describe('the threads of a workflow', () => {
     add({ sha: 'a' });
     expect((await value(notes().threadsOf(at, 'analyze'))).count).toBe(1);
     expect(scene.gitlab.requests.filter(({ path }) => path.includes('discussions'))).toHaveLength(3);
+  });
+});
+
+describe('notes with markers from before they were signed', () => {
+  const sha = 'a'.repeat(40);
+  const uuid = '5a0d5fd2-0d37-4bd8-9d8e-5d6a6d5c2b3e';
+  const old = (fields: object, author = scene.bot.user) => {
+    const body = `Found.\n\n<!-- hummingbird-session: ${JSON.stringify({ id: uuid, ...fields })} -->`;
+    return scene.state.note(scene.mergeRequest, { author, body }).discussion;
+  };
+
+  test('count nothing, and are not resolved', async () => {
+    const { notes: found } = old({ wf: 'analyze', sha });
+    expect((await value(notes().threadsOf(at, 'analyze'))).count).toBe(0);
+    expect(await value(notes().resolveThreads(at, { workflow: 'analyze' }))).toBe(0);
+    expect(found[0]?.resolved).toBe(false);
+  });
+
+  test('count like ours where they are accepted, if our bot wrote them', async () => {
+    const accepting = notes(scene.bot.token, { acceptUnsigned: true });
+    const { notes: found } = old({ wf: 'analyze', sha });
+    old({ wf: 'analyze', sha: 'b'.repeat(40) }, scene.users.ada);
+    old({ wf: 'review', sha });
+    // The oldest form counts for no limit: it names no workflow.
+    scene.state.note(scene.mergeRequest, {
+      author: scene.bot.user,
+      body: `<!-- hummingbird-session: ${uuid} -->`,
+    });
+    expect(await value(accepting.threadsOf(at, 'analyze'))).toEqual({
+      count: 1,
+      commits: new Map([[sha, new Set([''])]]),
+    });
+    expect(await value(accepting.resolveThreads(at, { workflow: 'analyze' }))).toBe(1);
+    expect(found[0]?.resolved).toBe(true);
   });
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { HttpClient } from '../http/client.ts';
 import { createGitLabApi, type GitLabApi, projectPath } from '../http/gitlab.ts';
 import type { ActionToken } from '../settings/tokens.ts';
-import { type MarkerOptions, parseMarker } from './marker.ts';
+import { type MarkerOptions, markerThatCounts, parseMarker } from './marker.ts';
 import { flatOutcome, outcome } from './outcome.ts';
 import type { AgentThreads, MergeRequestRef, NoteOutcome, NoteRef, Notes, NotesFactory } from './port.ts';
 import { renderNote } from './render.ts';
@@ -118,8 +118,9 @@ class GitLabNotes implements Notes {
       let counts = false;
       for (const { author, system, body } of notes) {
         const parsed = system || author.id !== bot ? undefined : parseMarker(body, this.#options.marker);
-        if (parsed?.kind !== 'Signed' || parsed.marker.wf !== workflow) continue;
-        const { sha, run = '' } = parsed.marker;
+        const marker = markerThatCounts(parsed);
+        if (marker?.wf !== workflow) continue;
+        const { sha, run = '' } = marker;
         if (sha === undefined) continue;
         counts = true;
         commits.set(sha, (commits.get(sha) ?? new Set()).add(run));
@@ -147,9 +148,9 @@ class GitLabNotes implements Notes {
     for await (const { id, notes } of this.#discussions(mergeRequest)) {
       const [first] = notes;
       if (first === undefined || first.system || first.author.id !== bot) continue;
-      const parsed = parseMarker(first.body, this.#options.marker);
-      if (parsed?.kind !== 'Signed' || parsed.marker.wf !== workflow) continue;
-      if (exceptSha !== undefined && parsed.marker.sha === exceptSha) continue;
+      const marker = markerThatCounts(parseMarker(first.body, this.#options.marker));
+      if (marker?.wf !== workflow) continue;
+      if (exceptSha !== undefined && marker.sha === exceptSha) continue;
       if (!notes.some((note) => note.resolvable === true && note.resolved === false)) continue;
       await discussions.resolve(this.#at(mergeRequest), mergeRequest.iid, id, true);
       resolved += 1;

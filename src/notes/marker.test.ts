@@ -53,16 +53,42 @@ test.each([
 });
 
 describe('old forms', () => {
+  const accepting = { ...options, acceptUnsigned: true };
+
   test.each([
     '<!-- hummingbird-session: 5a0d5fd2-0d37-4bd8-9d8e-5d6a6d5c2b3e -->',
     '<!-- hummingbird-session 5a0d5fd2-0d37-4bd8-9d8e-5d6a6d5c2b3e -->',
-  ])('%s names a session, unsigned', (comment) => {
-    expect(parseMarker(comment, options)).toEqual({ kind: 'Unsigned', marker: { id: marker.id, wf: '' } });
+  ])('%s is unsigned; where such markers are accepted, it names a session and no workflow', (comment) => {
+    expect(parseMarker(comment, options)).toEqual({ kind: 'Unsigned' });
+    expect(parseMarker(comment, accepting)).toEqual({ kind: 'Accepted', marker: { id: marker.id, wf: '' } });
   });
 
-  test('JSON without a signature is unsigned', () => {
-    const parsed = parseMarker('<!-- hummingbird-session: {"id":"x","wf":"w","sha":"s"} -->', options);
-    expect(parsed).toEqual({ kind: 'Unsigned', marker: { id: 'x', wf: 'w', sha: 's' } });
+  test('JSON without a signature is unsigned; where such markers are accepted, it has the fields of today', () => {
+    const comment = (fields: object) => `<!-- hummingbird-session: ${JSON.stringify(fields)} -->`;
+    const old = { id: marker.id, wf: 'w', sha: 'A'.repeat(40) };
+    expect(parseMarker(comment(old), options)).toEqual({ kind: 'Unsigned' });
+    expect(parseMarker(comment(old), accepting)).toEqual({
+      kind: 'Accepted',
+      marker: { id: marker.id, wf: 'w', sha: 'a'.repeat(40) },
+    });
+    // A run was not named then, and a commit is one or is none.
+    expect(parseMarker(comment({ ...old, sha: 'HEAD', run: 'r' }), accepting)).toEqual({
+      kind: 'Accepted',
+      marker: { id: marker.id, wf: 'w' },
+    });
+  });
+
+  test('what names no session of that time is not accepted', () => {
+    const comment = '<!-- hummingbird-session: {"id":"../../x","wf":"w"} -->';
+    expect(parseMarker(comment, accepting)).toEqual({ kind: 'Unsigned' });
+  });
+
+  test('accepting them makes no other marker count', () => {
+    const signed = renderMarker(marker, options);
+    expect(parseMarker(signed, accepting)).toEqual({ kind: 'Signed', marker });
+    expect(parseMarker(signed.replace('"wf"', '"wg"'), accepting)?.kind).toBe('Forged');
+    const forged = signed.replace(/"sig":"[^"]+"/, '"sig":"ab"');
+    expect(parseMarker(forged, accepting)).toEqual({ kind: 'Forged' });
   });
 });
 

@@ -13,11 +13,14 @@ export interface MarkerOptions {
   readonly keys: readonly [MarkerKey, ...MarkerKey[]];
   /** Word that opens the comment. */
   readonly prefix?: string;
+  /** Whether markers from before they were signed count: while notes of an operator of that time are at work. */
+  readonly acceptUnsigned?: boolean;
 }
 
 export const DEFAULT_MARKER_PREFIX = 'hummingbird-session';
 
 const Uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const Commit = /^([0-9a-f]{40}|[0-9a-f]{64})$/i;
 const short = z.string().min(1).max(256);
 const Payload = z.object({
   id: short,
@@ -43,16 +46,30 @@ export function renderMarker(marker: Marker, options: MarkerOptions): string {
 export function parseMarker(body: string, options: MarkerOptions): ParsedMarker | undefined {
   const text = lastComment(body, options.prefix ?? DEFAULT_MARKER_PREFIX);
   if (text === undefined) return undefined;
-  if (Uuid.test(text)) return { kind: 'Unsigned', marker: { id: text, wf: '' } };
+  if (Uuid.test(text)) return unsigned({ id: text }, options);
   const payload = Payload.safeParse(parseJson(text));
   if (!payload.success) return undefined;
   const { sig, kid, ...rest } = payload.data;
+  if (sig === undefined) return unsigned(rest, options);
   const marker: Marker = fields({ ...rest, wf: rest.wf ?? '' });
-  if (sig === undefined) return { kind: 'Unsigned', marker };
   const key = options.keys.find(({ id }) => id === kid);
   if (key === undefined || kid === undefined) return { kind: 'Forged' };
   return same(sig, sign({ ...marker, kid }, key)) ? { kind: 'Signed', marker } : { kind: 'Forged' };
 }
+
+/** In today's fields. Sessions were named by uuids then; a run was not named. */
+function unsigned(
+  { id, wf = '', sha = '' }: Pick<z.infer<typeof Payload>, 'id' | 'wf' | 'sha'>,
+  { acceptUnsigned = false }: MarkerOptions,
+): ParsedMarker {
+  if (!acceptUnsigned || !Uuid.test(id)) return { kind: 'Unsigned' };
+  const commit = Commit.test(sha) ? { sha: sha.toLowerCase() } : {};
+  return { kind: 'Accepted', marker: { id: id.toLowerCase(), wf, ...commit } };
+}
+
+/** The marker of a note of ours, if it counts. */
+export const markerThatCounts = (parsed: ParsedMarker | undefined): Marker | undefined =>
+  parsed?.kind === 'Signed' || parsed?.kind === 'Accepted' ? parsed.marker : undefined;
 
 /** `body` without the marker at its end. */
 export function withoutMarker(body: string, prefix = DEFAULT_MARKER_PREFIX): string {

@@ -25,8 +25,10 @@ export interface Marker {
 
 export type ParsedMarker =
   | { readonly kind: 'Signed'; readonly marker: Marker }
-  /** Written before markers were signed: good for resuming a conversation, for nothing else. */
-  | { readonly kind: 'Unsigned'; readonly marker: Marker }
+  /** From before markers were signed, and the operator is told to take them. `wf` is empty in the oldest form. */
+  | { readonly kind: 'Accepted'; readonly marker: Marker }
+  /** The same, and it is not; or it names no session. */
+  | { readonly kind: 'Unsigned' }
   /** Carries a signature that no key of ours made. */
   | { readonly kind: 'Forged' };
 

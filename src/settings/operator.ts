@@ -11,8 +11,12 @@ export interface OperatorSettings {
   readonly replicaId: string;
   readonly gitlabUrl: string;
   readonly markerPrefix: string;
+  /** Whether markers from before they were signed count. */
+  readonly acceptUnsignedMarkers: boolean;
   /** Word that begins a command in a note. */
   readonly commandPrefix: string;
+  /** Full paths of programs that workflows may have started as MCP servers. */
+  readonly mcpCommands: readonly string[];
   /** File that workflows are made from; undefined: they are applied by people. */
   readonly configPath: string | undefined;
   readonly maxConcurrentRuns: number;

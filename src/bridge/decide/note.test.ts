@@ -197,10 +197,16 @@ describe('a reply', () => {
     ['in a thread where somebody copied a marker', [by(9, signed('s'))], 'Commentary'],
     ['in a thread where only GitLab quotes one', [by(BOT, signed('s'), true)], 'Commentary'],
     ['to a bot whose marker is forged', [by(BOT, { kind: 'Forged' })], 'UnknownMarker'],
+    ['to a bot whose marker is not signed', [by(BOT, { kind: 'Unsigned' })], 'UnknownMarker'],
     [
-      'to a bot whose marker is not signed',
-      [by(BOT, { kind: 'Unsigned', marker: { id: 's', wf: 'analyze' } })],
-      'UnknownMarker',
+      'to a bot with a marker from before they were signed, where those are accepted',
+      [by(BOT, { kind: 'Accepted', marker: { id: 's', wf: 'analyze' } })],
+      'CreateRun',
+    ],
+    [
+      'in a thread where somebody copied such a marker',
+      [by(9, { kind: 'Accepted', marker: { id: 's', wf: 'analyze' } })],
+      'Commentary',
     ],
     ['to a bot that has no marker', [by(BOT)], 'Commentary'],
     ['of a workflow that is gone', [by(BOT, signed('s', 'gone'))], 'Answer WorkflowGone'],
@@ -221,6 +227,13 @@ describe('a reply', () => {
       noteId: 501,
       cause: { trigger: 'Reply', eventId: '501', workflow: 'analyze' },
     });
+  });
+
+  it('to a marker that names no workflow is for the only one that its bot serves', () => {
+    const oldest = thread(by(BOT, { kind: 'Accepted', marker: { id: 's', wf: '' } }));
+    expect(runOf(reply, oldest)).toMatchObject({ session: { id: 's' }, cause: { workflow: 'analyze' } });
+    const two = [aServing(), aServing('review')];
+    expect(decide(reply, { workflows: two, ...oldest })).toEqual(['UnknownMarker']);
   });
 
   it('is not looked for where a comment stands alone', () => {

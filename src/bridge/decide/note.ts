@@ -83,9 +83,13 @@ function decideReply<W extends WorkflowView>(
   const bots = botsOf(world.workflows, project.path);
   const markers = facts.thread.value
     .filter((one) => !one.system && bots.has(one.authorId))
-    .flatMap(({ marker }) => (marker === undefined ? [] : [marker]));
-  const session = markers.find(({ kind }) => kind === 'Signed');
-  if (session?.kind !== 'Signed')
+    .flatMap(({ marker, authorId }) => (marker === undefined ? [] : [{ marker, authorId }]));
+  const session = markers
+    .flatMap(({ marker, authorId }) =>
+      marker.kind === 'Signed' || marker.kind === 'Accepted' ? [{ ...marker.marker, authorId }] : [],
+    )
+    .at(0);
+  if (session === undefined)
     return decided(
       markers.length === 0
         ? skip('Commentary', `${note} is addressed to no agent`)
@@ -94,7 +98,25 @@ function decideReply<W extends WorkflowView>(
 
   const questions: readonly Question[] = accessQuestions(facts, [author]);
   if (questions.length > 0) return { kind: 'Ask', questions };
-  return decided(answered(event, mergeRequest, session.marker, world));
+  const wf = session.wf || onlyWorkflowOf(session.authorId, project.path, world.workflows);
+  if (wf === undefined)
+    return decided(
+      skip(
+        'UnknownMarker',
+        `${note}: the marker in its discussion names no workflow, and its bot serves several`,
+      ),
+    );
+  return decided(answered(event, mergeRequest, { id: session.id, wf }, world));
+}
+
+/** The oldest markers name none; mostly a workflow has a bot of its own. */
+function onlyWorkflowOf(
+  bot: number,
+  project: string,
+  workflows: readonly WorkflowView[],
+): string | undefined {
+  const [first, ...others] = concerning(workflows, project).filter((one) => botsOf([one], project).has(bot));
+  return first === undefined || others.length > 0 ? undefined : nameOf(first);
 }
 
 /** The first valid marker of a thread counts; all of ours in one thread name the same session. */

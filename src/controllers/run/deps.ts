@@ -46,6 +46,8 @@ export interface RunDeps {
   readonly notes: NotesFactory;
   readonly mergeRequests: MergeRequests;
   readonly threads: Pick<Threads, 'notice'>;
+  /** Whether a reply may go on with a session that has no AgentSession: one from before there were any. */
+  readonly adoptsSessions: boolean;
   readonly sandboxes: SandboxProvider;
   readonly sources: SourceFactory;
   readonly store: ObjectStore;

@@ -7,6 +7,7 @@ const now = new Date('2026-03-01T12:00:00Z');
 const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000).toISOString();
 const note = { discussionId: 'd', noteId: 1, url: 'http://gitlab.test/n' };
 const checkpoint = { sequence: 2, key: 'k' };
+const question = { id: 'a'.repeat(12), tool: 't', arguments: '{}', digest: 'd', requestTime: ago(5) };
 const working: AgentRunStatus = { note, checkpoint, noteIntent: { time: ago(61) } };
 
 it.each<[string, ProgressNote, AgentRunStatus, ProgressEdits | undefined]>([
@@ -39,6 +40,18 @@ it.each<[string, ProgressNote, AgentRunStatus, ProgressEdits | undefined]>([
     { kind: 'Announced' },
     { ...working, noteProgressTime: ago(0) },
     { announcedMs: 5 },
+  ],
+  [
+    'is left alone while it asks for approval',
+    { kind: 'Quiet' },
+    { ...working, approvals: [{ ...question, state: 'Waiting' }] },
+    {},
+  ],
+  [
+    'is due once that is answered',
+    { kind: 'Due' },
+    { ...working, approvals: [{ ...question, state: 'Approved' }] },
+    {},
   ],
   ['is left alone when GitLab refuses an edit', { kind: 'Quiet' }, working, { refused: true }],
 ])('a note %s', (_, expected, status, edits) => {

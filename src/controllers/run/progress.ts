@@ -29,6 +29,8 @@ export function progressNote(
   now: Date,
 ): ProgressNote {
   if (edits === undefined || edits.refused || status?.note === undefined) return { kind: 'Quiet' };
+  // The note asks somebody something.
+  if (status.approvals?.some(({ state }) => state === 'Waiting')) return { kind: 'Quiet' };
   if (edits.announcedMs !== undefined) return { kind: 'Announced' };
   // The next checkpoint wakes the run.
   if ((status.checkpoint?.sequence ?? 0) <= (edits.told ?? 0)) return { kind: 'Quiet' };

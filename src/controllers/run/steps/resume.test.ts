@@ -25,12 +25,18 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const reply = (status: AgentRunStatus = { phase: 'Claiming' }, spec: Partial<AgentRun['spec']> = {}) =>
   aRun(status, { spec: { sessionRef: { name: 's-1' }, message: 'And now?', ...spec } });
+/** Whether sessions from before there were AgentSessions are gone on with. */
+let adopts = false;
+afterEach(() => {
+  adopts = false;
+});
+
 const uid = reply().metadata.uid ?? '';
 
 function step(run: AgentRun, session: AgentSession | undefined, others: readonly AgentRun[] = []) {
   // The one method that these steps use.
   const kube = { get: async () => session } as unknown as KubeClient;
-  return aStep(run, { kube, store, sessionRuns: () => [run, ...others] });
+  return aStep(run, { kube, store, adoptsSessions: adopts, sessionRuns: () => [run, ...others] });
 }
 const conditionOf = (status: AgentRunStatus | undefined, wanted: string) =>
   status?.conditions?.find(({ type }) => type === wanted);
@@ -137,6 +143,45 @@ describe('openSession', () => {
     const away = new StoreError('the bucket is away', { retryable: true });
     store = { ...store, get: () => Promise.reject(away) };
     await expect(openSession(step(reply(), aSession()).context)).rejects.toBe(away);
+  });
+});
+
+describe('a session that has no AgentSession', () => {
+  const trigger = { kind: 'Reply', discussionId: 'd' } as const;
+  const fromBefore = async () =>
+    void (await store.put(
+      sessionKey('s-1', 'context'),
+      Buffer.from(JSON.stringify([{ role: 'user', parts: [{ text: 'hi' }] }])),
+    ));
+
+  it('has expired', async () => {
+    await fromBefore();
+    const { context, events } = step(reply({ phase: 'Claiming' }, { trigger }), undefined);
+    expect(conditionOf((await openSession(context)).status, 'SessionSaved')?.reason).toBe('Expired');
+    expect(events).toEqual(['SessionExpired']);
+  });
+
+  it('is gone on with by a reply where old markers count, and by nobody else', async () => {
+    adopts = true;
+    await fromBefore();
+    const { context } = step(reply({ phase: 'Claiming' }, { trigger }), undefined);
+    expect(await openSession(context)).toEqual({});
+    expect((await readEarlier(store, uid))?.messages).toMatchObject([{ role: 'user', content: 'hi' }]);
+    const byHand = step(reply(), undefined);
+    expect(conditionOf((await openSession(byHand.context)).status, 'SessionSaved')?.reason).toBe('Expired');
+  });
+
+  it('has expired when the store does not hold it either', async () => {
+    adopts = true;
+    const { context } = step(reply({ phase: 'Claiming' }, { trigger }), undefined);
+    expect(conditionOf((await openSession(context)).status, 'SessionSaved')?.reason).toBe('Expired');
+  });
+
+  it('is not gone on with when it is of another merge request', async () => {
+    adopts = true;
+    await saveSession(store, { envelope: anEnvelope({ iid: 43 }), transcript: '' });
+    const { context } = step(reply({ phase: 'Claiming' }, { trigger }), undefined);
+    expect((await openSession(context)).status?.outcome?.reason).toBe('InvalidSpec');
   });
 });
 

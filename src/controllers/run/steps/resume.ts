@@ -36,7 +36,10 @@ export async function openSession(context: StepContext): Promise<StepResult> {
   if (session !== undefined && isOther(run, session.spec))
     return withOutcome(context, 'InvalidSpec', otherMessage(name, session.spec));
   const expiry = session?.status?.expiresAt;
-  if (session === undefined || session.metadata.deletionTimestamp !== undefined) return expired(context);
+  // Its AgentSession is made when this run saves it.
+  const adopted = session === undefined && deps.adoptsSessions && run.spec.trigger.kind === 'Reply';
+  if ((session === undefined && !adopted) || session?.metadata.deletionTimestamp !== undefined)
+    return expired(context);
   if (expiry !== undefined && Date.parse(expiry) <= deps.clock.now().getTime()) return expired(context);
 
   let earlier: EarlierSession | undefined;
