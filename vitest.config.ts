@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const WITHOUT_CLUSTER = ['test/{builders,fakes,gitlab}/**/*.test.ts'];
 
 /** Tests that need Podman and root, and no cluster. */
-const WITH_PODMAN = ['test/sandbox/podman*.test.ts', 'test/cli/**/*.test.ts'];
+const WITH_PODMAN = ['test/sandbox/podman*.test.ts', 'test/cli/**/*.test.ts', 'test/delivery/**/*.test.ts'];
 
 /**
  * `vitest --project unit` needs nothing but Node; `--project podman` installs Podman where it is missing;

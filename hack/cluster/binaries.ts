@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
+import { goCommand as go, requireGo } from './go.ts';
 import { withLock } from './lock.ts';
 import { cacheRoot, type Log } from './paths.ts';
-import { run } from './run.ts';
 
 const kubernetesVersion = '1.36.3';
 /** The staging repositories of Kubernetes 1.x.y are published as modules v0.x.y. */
@@ -49,7 +49,7 @@ export async function ensureBinaries(log: Log): Promise<Binaries> {
 }
 
 async function build(home: string, log: Log): Promise<void> {
-  await requireGo();
+  await requireGo('Kubernetes');
   // No other builder holds the lock, so what is left here is of one that died.
   const work = `${home}.building`;
   rmSync(work, { recursive: true, force: true });
@@ -121,19 +121,4 @@ async function writeModule(directory: string): Promise<void> {
   );
   // -e: test dependencies of some modules are not published; what is built here does not need them.
   await go(['mod', 'tidy', '-e'], directory);
-}
-
-function go(args: readonly string[], cwd: string, env: Record<string, string> = {}): Promise<string> {
-  return run(['nice', 'go', ...args], { cwd, env: { CGO_ENABLED: '0', GOWORK: 'off', ...env } });
-}
-
-async function requireGo(): Promise<void> {
-  try {
-    await run(['go', 'version']);
-  } catch {
-    throw new Error(
-      'Go 1.26 or later is needed to build Kubernetes and is not in PATH: install it from https://go.dev/dl ' +
-        'or, on Debian, with "apt-get install golang-go" (any Go from 1.21 on fetches the version it needs by itself)',
-    );
-  }
 }

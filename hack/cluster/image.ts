@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
+import { ensureHelm, helmRecipe } from './helm.ts';
 import { withLock } from './lock.ts';
 import { pauseImage, sandboxImage } from './node.ts';
 import { type ImageConfig, writeImage } from './oci.ts';
@@ -44,8 +55,9 @@ const accounts = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
 };
 
-/** Makes the images from Debian packages (downloaded once) and returns the cached archives. Needs root. */
+/** Makes the images from Debian packages and helm (fetched and built once) and returns the cached archives. Needs root. */
 export async function ensureImages(log: Log): Promise<ImageArchives> {
+  const helm = await ensureHelm(log);
   const home = join(cacheRoot(), 'images');
   mkdirSync(home, { recursive: true });
   return withLock(join(home, 'lock'), 'making the images', log, async () => {
@@ -54,7 +66,7 @@ export async function ensureImages(log: Log): Promise<ImageArchives> {
     const debs = await downloadPackages(debsDir, names, log);
     const key = digest(JSON.stringify([recipe, sandboxConfig, accounts, debs]));
     const pause = join(home, `pause-${key}.tar`);
-    const sandbox = join(home, `sandbox-${key}.tar`);
+    const sandbox = join(home, `sandbox-${digest(JSON.stringify([key, helmRecipe]))}.tar`);
     const paths = debs.map((deb) => join(debsDir, deb));
     const isBusybox = (path: string) => path.includes('/busybox-static_');
     const wanted = (path: string) => !isBusybox(path) && !installersOnly.test(path);
@@ -68,6 +80,8 @@ export async function ensureImages(log: Log): Promise<ImageArchives> {
       log('making the sandbox image, once (some 30 s)');
       await unpackPackages(root, paths.filter(wanted));
       await finishSandbox(root);
+      copyFileSync(helm, join(root, 'usr/bin/helm'));
+      chmodSync(join(root, 'usr/bin/helm'), 0o755);
       writeImage(sandbox, sandboxImage, sandboxConfig, treeEntries(root, unneeded));
       log(`made the sandbox image in ${Math.round((performance.now() - startedAt) / 1000)} s`);
     }
