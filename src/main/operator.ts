@@ -25,6 +25,7 @@ import { connect, defaultSource } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
 import { CONTROLLER_REVISION, DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
+import { exclusiveWork } from '../kube/exclusive.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
@@ -34,6 +35,7 @@ import { claimMetrics } from '../sandbox/pool/metrics.ts';
 import { podOpener } from '../sandbox/pool/open-pod.ts';
 import { podPool } from '../sandbox/pool/pool.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
+import { mcpMetrics } from '../sources/mcp/metrics.ts';
 import { sourceMetrics } from '../sources/metrics.ts';
 import { joinBridge } from './bridge.ts';
 import { joinConfiguration } from './configuration.ts';
@@ -41,9 +43,10 @@ import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
 import { joinMachines } from './machines.ts';
+import { joinMcp } from './mcp.ts';
 import { proxiesOf } from './proxies.ts';
 import { joinReferences, openModel } from './references.ts';
-import { declaredSources } from './sources.ts';
+import { sourceAccess } from './sources.ts';
 import { openStore } from './store.ts';
 
 /** A run asks for the same Secrets at its admission, for its note and for its loop, all within a second. */
@@ -90,6 +93,7 @@ export async function joinOperator(
 
   const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
   const onSecret = (value: string): void => redactor.add(value);
+  const programs = settings.mcpCommands;
   const references = joinReferences(kube, onSecret);
   const runReferences = joinReferences(kube, onSecret, { shareMs: RUN_SECRETS_MS });
   const store = openStore(settings.store);
@@ -138,6 +142,10 @@ export async function joinOperator(
     backendOf: (pool) => machines.backendOf(pool),
   });
 
+  const exclusively = exclusiveWork({
+    ...{ client: kube, namespace, clock: systemClock, holder: holderName },
+    isAlive: (holder) => lease.isHolderAlive(holder),
+  });
   const agents = createRunController({
     operator,
     runs,
@@ -158,12 +166,20 @@ export async function joinOperator(
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
       sources: gitlab.sources,
+      toolServers: joinMcp({
+        ...{ references: runReferences, http, programs, env, log },
+        metrics: mcpMetrics(registry),
+        workflow: workflowOf,
+      }),
+      commandPrefix: settings.commandPrefix,
       sourceAccess: (workflow, project) =>
-        declaredSources({ references: runReferences, http, onSecret }, workflow, project),
+        sourceAccess({ references: runReferences, http, programs, onSecret }, workflow, project),
       redact: (text) => redactor.redact(text),
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
       threads: gitlab.threads,
+      exclusively,
+      adoptsSessions: settings.acceptUnsignedMarkers,
       adoptsSessions: settings.acceptUnsignedMarkers,
       sandboxes,
       store,
@@ -183,6 +199,7 @@ export async function joinOperator(
       threads: gitlab.threads,
       notes: (workflow, project) => workflowNotes(references, gitlab.notes, workflow, project),
     },
+    exclusively,
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,
@@ -204,7 +221,7 @@ export async function joinOperator(
     identity: holderName,
     store,
     references,
-    sources: { references, http, onSecret },
+    sources: { references, http, programs, onSecret },
     notes: gitlab.notes,
     runs,
     sessions: operator.informer(AGENT_SESSIONS, { namespace }),

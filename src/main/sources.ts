@@ -4,11 +4,14 @@ import type { References, Resolved } from '../settings/references.ts';
 import type { ToolToken } from '../settings/tokens.ts';
 import type { DeclaredSources } from '../sources/factory.ts';
 import { type KonfluxAccess, openKonflux } from '../sources/konflux/tools.ts';
+import { declaredServers } from './mcp.ts';
 
 /** What the credentials of data sources are found and opened with. */
 export interface SourceCredentials {
   readonly references: References;
   readonly http: HttpClient;
+  /** Full paths of programs that may be started as MCP servers. Default: none. */
+  readonly programs?: readonly string[];
   /** Told what inside a credential is a secret by itself. */
   onSecret(value: string): void;
 }
@@ -36,6 +39,19 @@ export async function declaredSources(
       ...(dataSources.testingFarm === undefined ? {} : { testingFarm: farmOf(dataSources.testingFarm) }),
     },
   };
+}
+
+/** Whether everything that a run of the workflow on the project reads with can be had. */
+export async function sourceAccess(
+  credentials: SourceCredentials,
+  workflow: AgentWorkflow,
+  project: string,
+): Promise<Resolved<unknown>> {
+  const found = await Promise.all([
+    declaredSources(credentials, workflow, project),
+    declaredServers({ programs: [], ...credentials }, workflow),
+  ]);
+  return found.some(({ kind }) => kind === 'Invalid') ? allInvalid(found) : { kind: 'Ok', value: undefined };
 }
 
 /** Undefined value: the workflow declares no GitLab source for the project. */

@@ -4,6 +4,7 @@ import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import type { KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References, Resolved } from '../settings/references.ts';
+import { declaredServers } from './mcp.ts';
 import { konfluxAccess, readToken, type SourceCredentials } from './sources.ts';
 
 /** Everything that a workflow names, looked up as a run would. */
@@ -20,6 +21,7 @@ export async function checkReferences(
     check('spec.model.vertex.credentialsSecretRef', references.vertexKeyFile(workflow)),
     ...projects.map(({ path }) => check('spec.dataSources.gitlab', readToken(references, workflow, path))),
     check('spec.dataSources.konflux', konfluxAccess(credentials, workflow)),
+    check('spec.dataSources.mcp', declaredServers({ programs: [], ...credentials }, workflow)),
     checkPool(kube, workflow),
   ]);
 }

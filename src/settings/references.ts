@@ -24,6 +24,8 @@ export interface References {
   gitlabToolToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ToolToken>>;
   /** The kubeconfig itself, which is as secret as the token in it. Undefined value: the workflow declares no Konflux. */
   konfluxKubeconfig(workflow: AgentWorkflow): Promise<Resolved<ToolToken | undefined>>;
+  /** Undefined value: the server wants none. */
+  mcpToken(workflow: AgentWorkflow, server: string): Promise<Resolved<ToolToken | undefined>>;
   /** Undefined value: the workflow names no key, and its endpoint wants none. */
   modelKey(workflow: AgentWorkflow): Promise<Resolved<string | undefined>>;
   /** A service account's key file; undefined value: the workflow names none, and the process's own account counts. */
@@ -70,6 +72,13 @@ export function createReferences(sources: ReferenceSources): References {
       if (ref === undefined) return { kind: 'Ok', value: undefined };
       const field = 'spec.dataSources.konflux.kubeconfigSecretRef';
       return mapped(await secret(workflow, ref, 'tool', field), toolToken);
+    },
+
+    async mcpToken(workflow, server) {
+      const declared = workflow.spec.dataSources.mcp?.find(({ name }) => name === server);
+      if (declared?.tokenSecretRef === undefined) return { kind: 'Ok', value: undefined };
+      const field = `spec.dataSources.mcp[${server}].tokenSecretRef`;
+      return mapped(await secret(workflow, declared.tokenSecretRef, 'tool', field), toolToken);
     },
 
     async modelKey(workflow) {

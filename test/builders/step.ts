@@ -27,6 +27,8 @@ export function aStep(run: AgentRun, deps: Partial<RunDeps> = {}, workflow?: Age
     events: { record: (_, __, reason) => void events.push(reason), flush: async () => undefined },
     holderName: 'operator-0/1',
     redact: (text) => text,
+    toolServers: { open: async () => ({ tools: [], problems: [], close: async () => undefined }) },
+    commandPrefix: '/hummingbird',
     ...deps,
   };
   const complete = new Proxy(given, {

@@ -58,7 +58,7 @@ export function createRegistry(options: RegistryOptions): ToolRegistry {
   const redact = options.redact ?? redactNothing;
   const nonce = options.nonce ?? (() => randomBytes(12).toString('hex'));
   const sources = new Map(options.tools.map((tool) => [tool.definition.name, tool]));
-  const names = [...BUILT_IN, ...options.tools.map((tool) => tool.definition.name)];
+  const names = [...BUILT_IN_TOOLS, ...options.tools.map((tool) => tool.definition.name)];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new Error(`Two tools are named ${twice}: register each name once.`);
 
@@ -190,7 +190,8 @@ const within = ({ signal, place }: ToolContext, index: number): ToolContext => (
   ...(place !== undefined && { place: `${place}.${index}` }),
 });
 
-const BUILT_IN = ['sandbox_exec', 'fetch_to_sandbox', 'fetch_batch_to_sandbox'] as const;
+/** Names that no other tool may have. */
+export const BUILT_IN_TOOLS = ['sandbox_exec', 'fetch_to_sandbox', 'fetch_batch_to_sandbox'] as const;
 
 async function withArguments<T>(
   call: ToolCall,

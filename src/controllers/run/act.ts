@@ -6,6 +6,7 @@ import { StopReason } from './execution.ts';
 import { forget } from './local.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from './step.ts';
 import { admit } from './steps/admit.ts';
+import { askApprovals, settleApprovals, tellApprovals } from './steps/approval.ts';
 import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
 import { postPlaceholder, updateNote } from './steps/note.ts';
@@ -46,6 +47,12 @@ export async function act(step: ActingStep, context: StepContext): Promise<StepR
       return startLoop(context);
     case 'RecordProgress':
       return recordProgress(context);
+    case 'AskApprovals':
+      return askApprovals(context);
+    case 'SettleApprovals':
+      return settleApprovals(context);
+    case 'TellApprovals':
+      return tellApprovals(context);
     case 'AnnounceProgress':
       return announceProgress(context);
     case 'ShowProgress':

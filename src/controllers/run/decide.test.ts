@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aCondition, aRun } from '../../../test/builders/run.ts';
+import type { ApprovalsView } from './approvals.ts';
 import {
   AWAITS_TURN,
   DELETED_REPORT_PATIENCE_MS,
@@ -72,6 +73,39 @@ describe('the progress on the note of a run at work', () => {
     ],
   ])('%s', (_, state, expected) => {
     expect(decide(state, now)).toMatchObject(expected);
+  });
+});
+
+describe('decide, while a call waits for approval', () => {
+  const at = (approvals: ApprovalsView, changes: Partial<Observed> = {}) =>
+    observed(aRun({ ...working, phase: 'Running' }), {
+      execution: { kind: 'Running', unrecorded: false, approvals },
+      ...changes,
+    });
+
+  it.each<[string, Observed, object]>([
+    ['takes an answer first', at({ need: 'Settle', waiting: true }), { kind: 'SettleApprovals' }],
+    ['writes a question down', at({ need: 'Ask', waiting: false }), { kind: 'AskApprovals' }],
+    ['tells people', at({ need: 'Tell', waiting: true }), { kind: 'TellApprovals' }],
+    [
+      'looks again when the time for an answer is over, which is before that of the run',
+      at({ need: undefined, waiting: true }),
+      { kind: 'Wait', ms: 23 * minute - 1000 },
+    ],
+    [
+      'refuses the call then',
+      at({ need: undefined, waiting: true }, { timeoutMs: 1_250 }),
+      { kind: 'SettleApprovals' },
+    ],
+    [
+      'records a checkpoint before it asks: the question comes after what was done',
+      observed(aRun({ ...working, phase: 'Running' }), {
+        execution: { kind: 'Running', unrecorded: true, approvals: { need: 'Ask', waiting: false } },
+      }),
+      { kind: 'RecordProgress' },
+    ],
+  ])('%s', (_name, given, step) => {
+    expect(decide(given, now)).toEqual(step);
   });
 });
 

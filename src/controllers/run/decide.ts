@@ -3,6 +3,7 @@ import { RUN_FINALIZER } from '../../crds/meta.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import { conditionOf, isTrue } from '../conditions.ts';
+import { type ApprovalsView, msToAnswer } from './approvals.ts';
 import type { ProgressNote } from './progress.ts';
 import type { Rivalry } from './rivals.ts';
 import { phaseOf } from './steps/end.ts';
@@ -11,7 +12,7 @@ import { phaseOf } from './steps/end.ts';
 export type ExecutionState =
   | { readonly kind: 'None' }
   /** `unrecorded`: a checkpoint is in the store that the status does not name yet. */
-  | { readonly kind: 'Running'; readonly unrecorded: boolean }
+  | { readonly kind: 'Running'; readonly unrecorded: boolean; readonly approvals?: ApprovalsView }
   | { readonly kind: 'Finished' };
 
 /** The conversation that the run goes on with. */
@@ -67,6 +68,10 @@ export type Step =
   | { readonly kind: 'ClaimSandbox' }
   | { readonly kind: 'StartLoop' }
   | { readonly kind: 'RecordProgress' }
+  /** A call of the loop waits for somebody: the question, its answer, and what the note says of them. */
+  | { readonly kind: 'AskApprovals' }
+  | { readonly kind: 'SettleApprovals' }
+  | { readonly kind: 'TellApprovals' }
   /** The fence, then the edit of the note. */
   | { readonly kind: 'AnnounceProgress' }
   | { readonly kind: 'ShowProgress' }
@@ -150,7 +155,9 @@ function decideWork(observed: Observed, now: Date): Step {
     return { kind: claimsAtOnce(observed) ? 'Prepare' : 'PostPlaceholder' };
   if (execution.kind === 'Finished') return { kind: 'TakeResult' };
   if (execution.kind === 'Running')
-    return execution.unrecorded ? { kind: 'RecordProgress' } : whileAtWork(observed, now);
+    return execution.unrecorded
+      ? { kind: 'RecordProgress' }
+      : whileAtWork(observed, execution.approvals ?? NO_APPROVALS, now);
   // Before a sandbox stands idle for it.
   const behind = runAhead(observed);
   if (behind !== undefined) return { kind: 'AwaitTurn', behind };
@@ -160,12 +167,18 @@ function decideWork(observed: Observed, now: Date): Step {
   return { kind: 'StartLoop' };
 }
 
-function whileAtWork(observed: Observed, now: Date): Step {
-  const { progress } = observed;
+const NO_APPROVALS: ApprovalsView = { need: undefined, waiting: false };
+
+function whileAtWork(observed: Observed, { need, waiting }: ApprovalsView, now: Date): Step {
+  const { progress, run, timeoutMs } = observed;
+  const answerMs = waiting ? msToAnswer(run, timeoutMs, now) : Number.POSITIVE_INFINITY;
+  if (need === 'Settle' || answerMs <= 0) return { kind: 'SettleApprovals' };
+  if (need === 'Ask') return { kind: 'AskApprovals' };
+  if (need === 'Tell') return { kind: 'TellApprovals' };
   if (progress.kind === 'Due') return { kind: 'AnnounceProgress' };
   if (progress.kind === 'Announced') return { kind: 'ShowProgress' };
   const ms = msToDeadline(observed, now);
-  return { kind: 'Wait', ms: Math.min(ms, progress.ms ?? ms) };
+  return { kind: 'Wait', ms: Math.min(ms, progress.ms ?? ms, answerMs) };
 }
 
 /** A run that goes on with a session may have to wait for its turn, and takes no sandbox until then. */

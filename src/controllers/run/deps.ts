@@ -2,13 +2,15 @@ import type { Logger } from 'pino';
 import type { Model } from '../../agent/models/port.ts';
 import type { AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
+import type { Approval } from '../../crds/approval.ts';
 import type { Clock } from '../../kube/clock.ts';
+import type { Exclusively } from '../../kube/exclusive.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { MergeRequests, NotesFactory, Threads } from '../../notes/port.ts';
 import type { SandboxProvider } from '../../sandbox/port.ts';
 import type { Resolved } from '../../settings/references.ts';
 import type { ActionToken } from '../../settings/tokens.ts';
-import type { SourceFactory } from '../../sources/port.ts';
+import type { SourceFactory, ToolServers } from '../../sources/port.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import type { WorkflowPins } from '../workflow/pins.ts';
 
@@ -16,6 +18,8 @@ export interface RunMetrics {
   /** Called once per run; `tookSeconds` is absent for a run that was never taken up. */
   ended(run: AgentRun, reason: string, tookSeconds: number | undefined): void;
   step(kind: string, seconds: number): void;
+  /** A call that waited for approval waits no more. */
+  approval(workflow: string, state: Approval['state']): void;
 }
 
 /** What the run controller is joined with in main.ts. Ports only. */
@@ -46,9 +50,13 @@ export interface RunDeps {
   readonly notes: NotesFactory;
   readonly mergeRequests: MergeRequests;
   readonly threads: Pick<Threads, 'notice'>;
+  readonly exclusively: Exclusively;
   /** Whether a reply may go on with a session that has no AgentSession: one from before there were any. */
   readonly adoptsSessions: boolean;
   readonly sandboxes: SandboxProvider;
   readonly sources: SourceFactory;
+  readonly toolServers: ToolServers;
+  /** Word that begins a command in a note. */
+  readonly commandPrefix: string;
   readonly store: ObjectStore;
 }

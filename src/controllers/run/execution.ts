@@ -1,3 +1,4 @@
+import type { Questions } from './approvals.ts';
 import type { LoopProgress, RunResult } from './result.ts';
 
 /**
@@ -25,6 +26,8 @@ export type Work = (
 export class Execution {
   readonly #abort = new AbortController();
   readonly #ended: Promise<void>;
+  /** Calls of the loop that wait for people. */
+  readonly questions: Questions | undefined;
   #state: { kind: 'Running' } | { kind: 'Finished'; result: RunResult } | { kind: 'Discarded' } = {
     kind: 'Running',
   };
@@ -34,7 +37,8 @@ export class Execution {
    * `onChange` is called after each report and at the end. `work` does not reject: what it cannot do it says in its
    * result, or the loop would be started again and again.
    */
-  constructor(work: Work, onChange: () => void) {
+  constructor(work: Work, onChange: () => void, questions?: Questions) {
+    this.questions = questions;
     this.#ended = work(this.#abort.signal, (progress) => {
       this.#progress = progress;
       onChange();

@@ -39,7 +39,14 @@ export function runMetrics(registry: Registry): RunMetrics {
     buckets: STEP_BUCKETS,
     registers,
   });
+  const approvals = new Counter({
+    name: 'hummingbird_run_approvals_total',
+    help: 'Calls that waited for approval, by workflow and how it ended: Approved, Denied, Expired.',
+    labelNames: ['workflow', 'state'],
+    registers,
+  });
   return {
+    approval: (workflow, state) => approvals.inc({ workflow, state }),
     step: (step, took) => steps.observe({ step }, took),
     ended({ spec, status }, reason, tookSeconds) {
       const workflow = spec.workflowRef.name;

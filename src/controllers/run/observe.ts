@@ -3,6 +3,7 @@ import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import { isTerminal } from '../../crds/reasons.ts';
 import type { ObjectRef } from '../../kube/port.ts';
 import { pinnedWorkflow } from '../workflow/pins.ts';
+import { approvalsView } from './approvals.ts';
 import type { ExecutionState, Observed, SessionState } from './decide.ts';
 import type { RunDeps } from './deps.ts';
 import { type EffectiveRun, effectiveRun } from './effective.ts';
@@ -37,7 +38,7 @@ export async function observe(
     effective,
     state: {
       run,
-      execution: executionState(local, run),
+      execution: executionState(local, run, effective.publishesNote),
       holdsSandbox: local.sandboxes.has(uid),
       session: sessionState(deps, local, run),
       rivalry: rivalry(deps, run, workflow),
@@ -108,7 +109,7 @@ async function workflowOf(
   return local.workflows.get(uid);
 }
 
-function executionState(local: LocalState, run: AgentRun): ExecutionState {
+function executionState(local: LocalState, run: AgentRun, publishesNote: boolean): ExecutionState {
   const uid = run.metadata.uid ?? '';
   const execution = local.executions.get(uid);
   if (execution?.state === 'Discarded') local.executions.delete(uid);
@@ -118,6 +119,7 @@ function executionState(local: LocalState, run: AgentRun): ExecutionState {
       return {
         kind: 'Running',
         unrecorded: newest !== undefined && newest > (run.status?.checkpoint?.sequence ?? 0),
+        approvals: approvalsView(run, execution.questions?.open ?? [], publishesNote),
       };
     }
     case 'Finished':

@@ -37,7 +37,7 @@ function world(run: AgentRun, deps: Partial<RunDeps>) {
     run,
     {
       kube,
-      metrics: { step: () => undefined, ended: () => undefined },
+      metrics: { step: () => undefined, approval: () => undefined, ended: () => undefined },
       isHolderAlive: async () => true,
       workflow: async () => aWorkflow({ publish: { kind: 'None', internal: true, progress: false } }),
       sourceAccess: async () => ready,
@@ -94,7 +94,11 @@ describe('the run reconciler', () => {
     const ended: string[] = [];
     const { reconcile, writes } = world(aRun(held), {
       model,
-      metrics: { step: () => undefined, ended: (_, reason) => void ended.push(reason) },
+      metrics: {
+        step: () => undefined,
+        approval: () => undefined,
+        ended: (_, reason) => void ended.push(reason),
+      },
     });
     await reconcile(ref, alive());
     expect(writes.map((status) => status?.phase)).toEqual(['Finishing', 'Failed']);

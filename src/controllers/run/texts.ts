@@ -1,3 +1,4 @@
+import type { Approval } from '../../crds/approval.ts';
 import type { RunReason } from '../../crds/reasons.ts';
 
 /** What the merge request shows while the run works. */
@@ -22,6 +23,23 @@ export function progressText(
   const lately = tools.length === 0 ? '' : `, lately ${tools.map((name) => `\`${name}\``).join(', ')}`;
   const time = at.toISOString().slice(11, 16);
   return `${placeholderText(workflow)}\n\n_At ${time} UTC: ${counted(iterations, 'model call')}${cost}, ${counted(toolCalls, 'tool call')}${lately}._`;
+}
+
+/** What the note adds while calls wait for somebody's answer; empty when none does. The arguments are the model's. */
+export function approvalText(waiting: readonly Approval[], commandPrefix: string): string {
+  return waiting
+    .map(
+      ({ id, tool, arguments: args }) =>
+        `**A call of \`${tool}\` waits for approval.** Its arguments:\n\n${fenced(args)}\n\nA Developer of this project lets it be made with \`${commandPrefix} approve ${id}\`, or refuses it with \`${commandPrefix} deny ${id}\`. The run's time goes on meanwhile.`,
+    )
+    .join('\n\n');
+}
+
+/** In a fence that nothing inside ends. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}json\n${text}\n${fence}`;
 }
 
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -12,8 +12,10 @@ import { archiveSandbox } from '../../../agent/archive.ts';
 import { chooseModel } from '../../../agent/models/choose.ts';
 import { CONTINUATION_PROMPT } from '../../../agent/prompts.ts';
 import { type SessionToSave, saveSession, sessionKey } from '../../../agent/session.ts';
+import type { Tool } from '../../../agent/tools/port.ts';
 import { createHttpClient, type HttpClient } from '../../../http/client.ts';
 import type { Sandbox, SandboxProvider } from '../../../sandbox/port.ts';
+import type { ToolProblem, ToolServers } from '../../../sources/port.ts';
 import { createFolderStore } from '../../../store/folder.ts';
 import { type ObjectStore, StoreError } from '../../../store/port.ts';
 import { newestCheckpoint } from '../checkpoints.ts';
@@ -86,6 +88,68 @@ describe('the prompt of a run', () => {
       put: () => Promise.reject(new StoreError('down', { retryable: true })),
     };
     expect(await asked('Claiming', 'Look away.')).toContain('Look away.');
+  });
+});
+
+describe('the tool servers of a run', () => {
+  const tool = (name: string): Tool => ({
+    definition: { name, description: name, parameters: { type: 'object' } },
+    parse: (args) => ({ ok: true, args }),
+    run: async () => ({ kind: 'Text', text: name }),
+  });
+  const serving = (tools: readonly Tool[], problems: readonly ToolProblem[] = []) => {
+    let closed = 0;
+    const toolServers: ToolServers = {
+      open: async () => ({
+        ...{ tools, problems },
+        close: async () => {
+          closed += 1;
+        },
+      }),
+    };
+    return { toolServers, closed: () => closed };
+  };
+  const system = () => String(openai.requests.at(-1)?.messages[0]?.content);
+
+  it('are let go when its loop has ended', async () => {
+    const { toolServers, closed } = serving([tool('docs_search')]);
+    const world = aLoop(run, { toolServers });
+    await startLoop(world.context);
+    await ended(world);
+    expect(openai.requests.at(-1)?.tools?.map(({ function: { name } }) => name)).toEqual(['docs_search']);
+    expect(closed()).toBe(1);
+  });
+
+  it('that are not there are told to the model and in an Event', async () => {
+    const problem = {
+      kind: 'ToolServerUnavailable',
+      message: 'MCP server docs: 500',
+      note: 'The MCP server docs cannot be reached.',
+    } as const;
+    const world = aLoop(run, serving([], [problem]));
+    await startLoop(world.context);
+    await ended(world);
+    expect(system()).toContain(problem.note);
+    expect(system()).not.toContain('500');
+    expect(world.events).toContain('ToolServerUnavailable');
+  });
+
+  it('cannot pass for a tool of ours, or for each other', async () => {
+    const { toolServers } = serving([tool('sandbox_exec'), tool('a_b_c'), tool('a_b_c')]);
+    const world = aLoop(run, { toolServers });
+    await startLoop(world.context);
+    await ended(world);
+    expect(openai.requests.at(-1)?.tools?.map(({ function: { name } }) => name)).toEqual(['a_b_c']);
+    expect(world.events.filter((reason) => reason === 'ToolWithheld')).toHaveLength(2);
+  });
+
+  it('whose credentials are gone cost the run their tools only', async () => {
+    const open = () => Promise.reject(new Error('Secret agents/docs does not exist'));
+    const world = aLoop(run, { toolServers: { open } });
+    await startLoop(world.context);
+    await ended(world);
+    expect(world.context.local.executions.get(uid)?.result).toMatchObject({ reason: 'Succeeded' });
+    expect(world.events).toContain('ToolServerUnavailable');
   });
 });
 

@@ -12,7 +12,7 @@ import type { Contents, Model } from '../../../agent/models/port.ts';
 import type { ModelPrice } from '../../../agent/pricing.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
 import type { Tool } from '../../../agent/tools/port.ts';
-import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
+import { BUILT_IN_TOOLS, createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
@@ -20,6 +20,8 @@ import { clip } from '../../../crds/shapes.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { type Sandbox, SandboxLostError } from '../../../sandbox/port.ts';
 import type { Resolved } from '../../../settings/references.ts';
+import type { OpenTools } from '../../../sources/port.ts';
+import { Questions } from '../approvals.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
 import { Execution, StopReason } from '../execution.ts';
@@ -50,31 +52,39 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
   ]);
   if (model.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', model.message);
   if (prompt.kind === 'Invalid') return withOutcome(context, 'InvalidSpec', prompt.message);
+  const source = {
+    namespace: workflow.metadata.namespace ?? '',
+    name: workflow.metadata.name ?? '',
+    ...(run.status?.workflow && { revision: run.status.workflow.revision }),
+  };
   const [tools, resume, earlier] = await Promise.all([
     deps.sources.toolsFor({
-      workflow: {
-        namespace: workflow.metadata.namespace ?? '',
-        name: workflow.metadata.name ?? '',
-        ...(run.status?.workflow && { revision: run.status.workflow.revision }),
-      },
+      workflow: source,
       scope: { ...run.spec.mergeRequest, sha: run.status?.sha ?? '' },
     }),
     // A run that never reached the loop has nothing to look for.
     run.status?.phase === 'Running' ? newestCheckpoint(deps.store, uid) : undefined,
     run.spec.sessionRef === undefined ? undefined : readEarlier(deps.store, uid),
   ]);
+  const questions = new Questions({
+    runUid: uid,
+    known: run.status?.approvals ?? [],
+    redact: deps.redact,
+    onChange: () => context.wake(),
+  });
   const work = (signal: AbortSignal, report: (progress: LoopProgress) => void) =>
     workToEnd(context, {
       model: model.value,
       prompt: prompt.value,
       prices: pricesOf(workflow.spec.model, deps.clock.now().getTime()),
       ...{ tools, earlier },
+      openServers: () => deps.toolServers.open({ workflow: source, ask: questions.ask, signal }),
       resume: resume?.state,
       signal,
       report,
     });
   if (local.stopping) return { afterMs: STOPPING_MS };
-  local.executions.set(uid, new Execution(work, context.wake));
+  local.executions.set(uid, new Execution(work, context.wake, questions));
   deps.events.record(
     run,
     'Normal',
@@ -156,6 +166,7 @@ interface LoopInput {
   readonly prompt: string;
   readonly prices: readonly ModelPrice[];
   readonly tools: readonly Tool[];
+  readonly openServers: () => Promise<OpenTools>;
   /** The conversation that the run goes on with. */
   readonly earlier: EarlierSession | undefined;
   readonly resume: Checkpoint | undefined;
@@ -181,19 +192,35 @@ async function workToEnd(context: StepContext, input: LoopInput): Promise<RunRes
   }
 }
 
+/** The servers of the workflow are connected for this loop, and let go with it. */
 async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
+  const servers = await connected(context, input);
+  try {
+    return await loopToEnd(context, input, servers);
+  } finally {
+    await servers.close().catch((error: unknown) => {
+      context.deps.log.warn({ run: context.run.metadata.name, err: error }, 'a tool server was not let go');
+    });
+  }
+}
+
+async function loopToEnd(
+  context: StepContext,
+  input: LoopInput,
+  servers: OpenTools,
+): Promise<RunResult | undefined> {
   const { deps, run, effective } = context;
   const { model, report } = input;
   const uid = run.metadata.uid ?? '';
   const { contents, spillCounter, notice } = await beginning(context, input);
-  const registry = registryOf(context, input.tools, spillCounter);
+  const registry = registryOf(context, [...input.tools, ...servers.tools], spillCounter);
   const names = new Set(registry.definitions().map(({ name }) => name));
   let fenced = false;
   const end = await runLoop({
     model,
     system: systemPrompt({
       workflow: input.prompt,
-      toolNotes: registry.notes(),
+      toolNotes: [registry.notes(), ...servers.problems.map(({ note }) => note)].filter(Boolean).join('\n\n'),
       hasSandbox: registry.sandbox !== undefined,
       continuation: run.spec.sessionRef !== undefined,
     }),
@@ -246,6 +273,51 @@ function endedBy(result: RunResult, why: unknown): RunResult {
     return result;
   return { ...result, reason: 'Superseded', message: why.message, text: why.message };
 }
+
+/** A server that is not there costs the run its tools, and the model is told. */
+async function connected(
+  { deps, run }: StepContext,
+  { openServers, tools, signal }: LoopInput,
+): Promise<OpenTools> {
+  try {
+    const opened = withoutDoubles(await openServers(), tools);
+    for (const { kind, message } of opened.problems)
+      deps.events.record(
+        run,
+        'Warning',
+        kind === 'ToolWithheld' ? 'ToolWithheld' : 'ToolServerUnavailable',
+        message,
+      );
+    return opened;
+  } catch (error) {
+    // The loop sees by itself that it was ended.
+    if (signal.aborted) return NO_SERVERS;
+    const message = `The MCP servers of the workflow cannot be used: ${messageOf(error)}`;
+    deps.events.record(run, 'Warning', 'ToolServerUnavailable', message);
+    const note =
+      'No MCP server of this workflow can be used in this run. Say in your answer what is missing because of that.';
+    return { ...NO_SERVERS, problems: [{ kind: 'ToolServerUnavailable', message, note }] };
+  }
+}
+
+/** A name is given once, and ours come first: a server must not pass for another tool. */
+function withoutDoubles(opened: OpenTools, others: readonly Tool[]): OpenTools {
+  const taken = new Set<string>([...BUILT_IN_TOOLS, ...others.map(({ definition }) => definition.name)]);
+  const problems = [...opened.problems];
+  const tools = opened.tools.filter(({ definition: { name } }) => {
+    if (!taken.has(name)) {
+      taken.add(name);
+      return true;
+    }
+    const message = `Tool ${name} of an MCP server is not offered: another tool has this name; give the server another one`;
+    const note = `One tool of an MCP server that would be called ${name} is not there. Say so in your answer if it is missed.`;
+    problems.push({ kind: 'ToolWithheld', message, note });
+    return false;
+  });
+  return { tools, problems, close: () => opened.close() };
+}
+
+const NO_SERVERS: OpenTools = { tools: [], problems: [], close: async () => undefined };
 
 interface Beginning {
   readonly contents: Contents;

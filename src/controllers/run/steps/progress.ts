@@ -1,5 +1,5 @@
 import { nextStatus, type StepContext, type StepResult } from '../step.ts';
-import { progressText } from '../texts.ts';
+import { approvalText, progressText } from '../texts.ts';
 import { markerOf, notesOf, target } from './note.ts';
 
 /**
@@ -35,7 +35,9 @@ export async function showProgress(context: StepContext): Promise<StepResult> {
     const notes = await notesOf(context);
     if (typeof notes === 'string') return {};
     const limit = AbortSignal.any([signal, AbortSignal.timeout(EDIT_TIMEOUT_MS)]);
-    const text = deps.redact(textOf(context));
+    const waiting = (run.status?.approvals ?? []).filter(({ state }) => state === 'Waiting');
+    const parts = [textOf(context), approvalText(waiting, deps.commandPrefix)];
+    const text = deps.redact(parts.filter(Boolean).join('\n\n'));
     const edited = await notes.update(run.spec.mergeRequest, ref, { text, marker: markerOf(context) }, limit);
     if (edited.kind === 'Ok') {
       local.progress.set(uid, { told: run.status?.checkpoint?.sequence ?? 0 });
