@@ -25,7 +25,6 @@ import { connect, defaultSource } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
 import { CONTROLLER_REVISION, DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
-import { exclusiveWork } from '../kube/exclusive.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
@@ -142,10 +141,6 @@ export async function joinOperator(
     backendOf: (pool) => machines.backendOf(pool),
   });
 
-  const exclusively = exclusiveWork({
-    ...{ client: kube, namespace, clock: systemClock, holder: holderName },
-    isAlive: (holder) => lease.isHolderAlive(holder),
-  });
   const agents = createRunController({
     operator,
     runs,
@@ -178,8 +173,6 @@ export async function joinOperator(
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
       threads: gitlab.threads,
-      exclusively,
-      adoptsSessions: settings.acceptUnsignedMarkers,
       adoptsSessions: settings.acceptUnsignedMarkers,
       sandboxes,
       store,
@@ -199,7 +192,6 @@ export async function joinOperator(
       threads: gitlab.threads,
       notes: (workflow, project) => workflowNotes(references, gitlab.notes, workflow, project),
     },
-    exclusively,
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,

@@ -30,10 +30,7 @@ export interface MachineWorld extends KubeAccess {
   leftFiles(): Promise<readonly string[]>;
 }
 
-export async function machineWorld(
-  faults?: KubeVirtOptions['faults'],
-  boot?: KubeVirtOptions['boot'],
-): Promise<MachineWorld> {
+export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<MachineWorld> {
   const access = await kubeAccess();
   const namespaces = await twoNamespaces();
   const namespace = namespaces.sandboxes;
@@ -44,7 +41,6 @@ export async function machineWorld(
     transport,
     namespace,
     ...(faults === undefined ? {} : { faults }),
-    ...(boot === undefined ? {} : { boot }),
   });
   return {
     ...access,
