@@ -23,6 +23,7 @@ import { createClient } from '../src/kube/client.ts';
 import { systemClock } from '../src/kube/clock.ts';
 import { connect } from '../src/kube/config.ts';
 import { createEventRecorder } from '../src/kube/events.ts';
+import { exclusiveWork } from '../src/kube/exclusive.ts';
 import { silentLogger } from '../src/kube/log.ts';
 import type { KubeClient } from '../src/kube/port.ts';
 import { createTransport } from '../src/kube/transport.ts';
@@ -136,6 +137,10 @@ async function drain({ kube, workflows, aws, gitlab, namespaces }: Drain) {
     logger: silentLogger,
     clock: systemClock,
     random: Math.random,
+    exclusively: exclusiveWork({
+      ...{ client: recording, namespace: namespaces.agents, clock: systemClock, holder: 'bench' },
+      isAlive: async () => true,
+    }),
     // The emulator lets an abandoned poll live on.
     waitSeconds: 1,
   };

@@ -43,6 +43,7 @@ function world(parts: {
     logger: silentLogger,
     clock: new ManualClock(new Date('2026-03-01T12:00:00Z')),
     random: () => 0,
+    exclusively: (_: string, __: AbortSignal, work: () => Promise<unknown>) => work(),
   } as unknown as ActDependencies; // what is missing is not called
   return {
     events,

@@ -3,6 +3,7 @@ import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import { approvalAnnotation } from '../crds/approval.ts';
 import { backoffMs, type Clock, type Random, sleep } from '../kube/clock.ts';
 import { isKubeError } from '../kube/errors.ts';
+import type { Exclusively } from '../kube/exclusive.ts';
 import type { Logger } from '../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { Answer, CreateRun, Decision, ResolveThreads, Skip } from './decide/decision.ts';
@@ -18,6 +19,7 @@ export interface ActDependencies {
   readonly gitlab: BridgeGitLab;
   readonly metrics: BridgeMetrics;
   readonly logger: Logger;
+  readonly exclusively: Exclusively;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -109,11 +111,14 @@ async function answer(
   if (decision.approval !== undefined) await answerQuestion(dependencies, decision.approval, signal);
   const { project, iid, discussionId, noteId } = decision.to;
   const fields = { messageId: message.id, project, iid, noteId, answer: decision.what };
-  const told = await gitlab.threads
-    .answer({ project, iid }, { discussionId, noteId }, decision.text, signal)
-    .catch((cause: unknown) => {
-      throw gitlabFailure(cause, signal, `${project}!${iid}`);
-    });
+  // Two replicas that are handed one note at the same time would both look, see no answer, and post.
+  const told = await dependencies.exclusively(`answer ${project} ${iid} ${noteId}`, signal, () =>
+    gitlab.threads
+      .answer({ project, iid }, { discussionId, noteId }, decision.text, signal)
+      .catch((cause: unknown) => {
+        throw gitlabFailure(cause, signal, `${project}!${iid}`);
+      }),
+  );
   if (told.kind === 'Refused') {
     metrics.answer(decision.what, 'refused');
     logger.warn(

@@ -25,6 +25,7 @@ import { connect, defaultSource } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { execConnection } from '../kube/exec-connection.ts';
 import { CONTROLLER_REVISION, DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/kinds.ts';
+import { exclusiveWork } from '../kube/exclusive.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
 import { holdReplicaLease } from '../kube/replica.ts';
@@ -141,6 +142,10 @@ export async function joinOperator(
     backendOf: (pool) => machines.backendOf(pool),
   });
 
+  const exclusively = exclusiveWork({
+    ...{ client: kube, namespace, clock: systemClock, holder: holderName },
+    isAlive: (holder) => lease.isHolderAlive(holder),
+  });
   const agents = createRunController({
     operator,
     runs,
@@ -173,6 +178,7 @@ export async function joinOperator(
       notes: gitlab.notes,
       mergeRequests: gitlab.mergeRequests,
       threads: gitlab.threads,
+      exclusively,
       adoptsSessions: settings.acceptUnsignedMarkers,
       sandboxes,
       store,
@@ -192,6 +198,7 @@ export async function joinOperator(
       threads: gitlab.threads,
       notes: (workflow, project) => workflowNotes(references, gitlab.notes, workflow, project),
     },
+    exclusively,
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,

@@ -12,6 +12,7 @@ import { runWorker, type WorkerDependencies } from '../../src/bridge/queue/worke
 import { AGENT_RUNS, type AgentRun } from '../../src/crds/agent-run.ts';
 import { AGENT_WORKFLOWS, type AgentWorkflow } from '../../src/crds/agent-workflow.ts';
 import { systemClock } from '../../src/kube/clock.ts';
+import { exclusiveWork } from '../../src/kube/exclusive.ts';
 import type { Informer } from '../../src/kube/informer.ts';
 import { silentLogger } from '../../src/kube/log.ts';
 import {
@@ -144,6 +145,11 @@ export function aWorker(
     logger: silentLogger,
     clock: systemClock,
     random: Math.random,
+    exclusively: exclusiveWork({
+      ...{ client: world.kube, namespace: world.namespaces.agents, clock: systemClock },
+      holder: unique('worker'),
+      isAlive: async () => true,
+    }),
     namespace: world.namespaces.agents,
     ...overrides,
   };

@@ -169,6 +169,32 @@ describe('commands', () => {
     expect(written.discussion.notes).toHaveLength(2);
   });
 
+  it('are answered once when two replicas are handed a note in the same instant', async () => {
+    const served = await world.aWorkflow();
+    const asked = write(served, '/hummingbird help');
+    const { faults } = world.gitlab.gitlab;
+    // Long enough for both to have looked before either has posted.
+    faults.add({ method: 'POST', path: /notes/, delayMs: 3_000, times: Number.POSITIVE_INFINITY });
+    const payload = hookOf(served, asked);
+    const message = await encodeEnvelope({ source: 'gitlab', eventType: 'note', payload });
+    const replicas = [1, 2].map(() => {
+      const events = world.aQueue({ visibilitySeconds: 120 });
+      return { events, worker: aWorker(world, events.queue, { visibilitySeconds: 120 }) };
+    });
+    await Promise.all(replicas.map(({ events }) => events.send(message)));
+    await Promise.all(replicas.map(({ events }) => settled(events)));
+    await Promise.all(replicas.map(({ worker }) => worker.stop()));
+    faults.clear();
+    expect(answersIn(asked.discussion)).toHaveLength(1);
+    const outcomes = replicas.map(({ worker }) =>
+      Promise.all(['posted', 'existing'].map((outcome) => worker.count('answers', outcome))),
+    );
+    expect((await Promise.all(outcomes)).toSorted()).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+  });
+
   it('BR-12: start a run where the note begins with one, and nowhere else', async () => {
     const served = await world.aWorkflow();
     const command = `/hummingbird ${served.name}`;

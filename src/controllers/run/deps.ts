@@ -4,6 +4,7 @@ import type { AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { Approval } from '../../crds/approval.ts';
 import type { Clock } from '../../kube/clock.ts';
+import type { Exclusively } from '../../kube/exclusive.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { MergeRequests, NotesFactory, Threads } from '../../notes/port.ts';
 import type { SandboxProvider } from '../../sandbox/port.ts';
@@ -49,6 +50,7 @@ export interface RunDeps {
   readonly notes: NotesFactory;
   readonly mergeRequests: MergeRequests;
   readonly threads: Pick<Threads, 'notice'>;
+  readonly exclusively: Exclusively;
   /** Whether a reply may go on with a session that has no AgentSession: one from before there were any. */
   readonly adoptsSessions: boolean;
   readonly sandboxes: SandboxProvider;

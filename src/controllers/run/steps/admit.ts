@@ -183,14 +183,14 @@ async function repetition(
 async function tellLimit({ deps, run, effective, signal }: StepContext): Promise<void> {
   if (!effective.publishesNote) return;
   const { mergeRequest, workflowRef } = run.spec;
-  const told = await deps.threads.notice(
-    mergeRequest,
-    {
-      key: `limit ${workflowRef.name}`,
-      text: limitText(workflowRef.name, effective.maxRunsPerMergeRequest),
-      internal: effective.internalNote,
-    },
-    signal,
+  const { project, iid } = mergeRequest;
+  const key = `limit ${workflowRef.name}`;
+  const notice = {
+    ...{ key, internal: effective.internalNote },
+    text: limitText(workflowRef.name, effective.maxRunsPerMergeRequest),
+  };
+  const told = await deps.exclusively(`notice ${project} ${iid} ${key}`, signal, () =>
+    deps.threads.notice(mergeRequest, notice, signal),
   );
   if (told.kind === 'Refused')
     deps.events.record(run, 'Warning', 'NoticeRefused', `GitLab answers ${told.status}: ${told.message}`);
