@@ -144,7 +144,7 @@ export async function joinOperator(
 
   const exclusively = exclusiveWork({
     ...{ client: kube, namespace, clock: systemClock, holder: holderName },
-    isAlive: (holder) => lease.isHolderAlive(holder),
+    isAlive: (holder) => isHolderAlive(lease, holder),
   });
   const agents = createRunController({
     operator,
