@@ -210,6 +210,29 @@ describe.each(PROVIDERS)('$name', ({ words, start }) => {
     await expect(ask([user('hi')], { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
+  test('an answer in a form is the text, whatever way the provider has for it', async () => {
+    const form = {
+      name: 'verdict',
+      schema: {
+        type: 'object',
+        properties: { ok: { type: 'boolean' }, words: { type: 'array', items: { type: 'string' } } },
+        required: ['ok', 'words'],
+        additionalProperties: false,
+      },
+    };
+    const value = { ok: true, words: ['a'] };
+    turns = [
+      provider.model.provider === 'anthropic'
+        ? { toolCalls: [{ name: 'verdict', args: value }] }
+        : { text: JSON.stringify(value) },
+    ];
+    const response = await ask([user('hi')], { tools: [], answer: form });
+    expect(JSON.parse(response.text)).toEqual(value);
+    expect(response).toMatchObject({ toolCalls: [], finishReason: 'Stop' });
+    expect(provider.refusals).toEqual([]);
+    expect(JSON.stringify(provider.requests[0])).toContain('"words"');
+  });
+
   test('a conversation goes to the canonical form and back, and is accepted', async () => {
     turns = [callTwice];
     const first = await ask([user('hi')]);

@@ -56,7 +56,19 @@ export interface GenerateRequest {
   readonly tools: readonly ToolDefinition[];
   /** Sent after the contents as a user turn and forgotten: never stored, never a cache breakpoint. */
   readonly ephemeral?: string;
+  /**
+   * The text of the answer is one JSON value of this schema, and nothing is left to chance that the provider lets
+   * be. For a single question without tools.
+   */
+  readonly answer?: AnswerForm;
   readonly signal?: AbortSignal;
+}
+
+export interface AnswerForm {
+  /** Letters, digits and `_`, for providers that want a name. */
+  readonly name: string;
+  /** JSON Schema of an object whose properties are all required, and no others allowed. */
+  readonly schema: Readonly<Record<string, unknown>>;
 }
 
 /** Canonical, OpenAI-style message of a saved session. */

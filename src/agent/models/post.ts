@@ -49,19 +49,24 @@ export async function postSigned<Body>(
   send: (body: Body) => Promise<unknown>,
   plainer: (body: Body) => Body | undefined,
 ): Promise<unknown> {
+  return postPlainer(body, send, /thinking|thought|signature/i, plainer);
+}
+
+/** Sends the body once more without what the service says it refuses. */
+export async function postPlainer<Body>(
+  body: Body,
+  send: (body: Body) => Promise<unknown>,
+  refusal: RegExp,
+  plainer: (body: Body) => Body | undefined,
+): Promise<unknown> {
   try {
     return await send(body);
   } catch (error) {
-    const unsigned = refusesSignatures(error) ? plainer(body) : undefined;
-    if (unsigned === undefined) throw error;
-    return send(unsigned);
+    const refused = error instanceof ModelError && error.status === 400 && refusal.test(error.message);
+    const rest = refused ? plainer(body) : undefined;
+    if (rest === undefined) throw error;
+    return send(rest);
   }
-}
-
-function refusesSignatures(error: unknown): boolean {
-  return (
-    error instanceof ModelError && error.status === 400 && /thinking|thought|signature/i.test(error.message)
-  );
 }
 
 interface Issue {

@@ -53,6 +53,7 @@ const requestSchema = z.strictObject({
     )
     .min(1)
     .optional(),
+  tool_choice: z.strictObject({ type: z.literal('tool'), name: toolName }).optional(),
 });
 
 export type AnthropicRequestBody = z.output<typeof requestSchema>;
@@ -85,7 +86,9 @@ function faultInConversation(
   request: AnthropicRequestBody,
   signatures: ReadonlyMap<string, string>,
 ): string | undefined {
-  const { messages, tools = [] } = request;
+  const { messages, tools = [], tool_choice: choice } = request;
+  if (choice !== undefined && !tools.some(({ name }) => name === choice.name))
+    return `tool_choice: Tool '${choice.name}' not found in provided tools`;
   const breakpoints = countBreakpoints(request);
   if (breakpoints > MAX_BREAKPOINTS)
     return `A maximum of ${MAX_BREAKPOINTS} blocks with cache_control may be provided. Found ${breakpoints}.`;

@@ -75,7 +75,19 @@ const requestSchema = z.strictObject({
     )
     .length(1)
     .optional(),
-  generationConfig: z.strictObject({ maxOutputTokens: z.int().positive() }).optional(),
+  generationConfig: z
+    .strictObject({
+      maxOutputTokens: z.int().positive().optional(),
+      temperature: z.number().min(0).max(2).optional(),
+      responseMimeType: z.literal('application/json').optional(),
+      responseJsonSchema: schema.optional(),
+    })
+    .refine(
+      ({ responseJsonSchema, responseMimeType }) =>
+        responseJsonSchema === undefined || responseMimeType !== undefined,
+      'response_mime_type has to be application/json when a schema is given',
+    )
+    .optional(),
 });
 
 export type GeminiRequestBody = z.output<typeof requestSchema>;

@@ -34,7 +34,38 @@ const requestSchema = z.strictObject({
     .min(1)
     .optional(),
   max_tokens: z.int().positive().optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  response_format: z
+    .strictObject({
+      type: z.literal('json_schema'),
+      json_schema: z.strictObject({
+        name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
+        strict: z.literal(true),
+        schema: z.looseObject({ type: z.literal('object') }).refine(isStrict, {
+          message:
+            "Invalid schema for response_format: 'additionalProperties' has to be false and 'required' to name every property",
+        }),
+      }),
+    })
+    .optional(),
 });
+
+/** As the strict mode of the real API wants every object of a schema. */
+function isStrict(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isStrict);
+  if (typeof schema !== 'object' || schema === null) return true;
+  const { properties, additionalProperties, required } = z
+    .looseObject({
+      properties: z.record(z.string(), z.unknown()).optional(),
+      additionalProperties: z.unknown().optional(),
+      required: z.array(z.string()).optional(),
+    })
+    .parse(schema);
+  const closed =
+    properties === undefined ||
+    (additionalProperties === false && Object.keys(properties).every((key) => required?.includes(key)));
+  return closed && Object.values(schema).every(isStrict);
+}
 
 export type ChatRequestBody = z.output<typeof requestSchema>;
 export type RequestMessage = z.output<typeof message>;

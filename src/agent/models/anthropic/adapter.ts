@@ -5,7 +5,7 @@ import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts
 import { postJson, postSigned, shapeError } from '../post.ts';
 import type { GoogleAccess } from '../vertex/credentials.ts';
 import { adviseOnVertex, type VertexPlace, vertexUrl } from '../vertex/endpoint.ts';
-import { readAnswer } from './answer.ts';
+import { readAnswer, readFormAnswer } from './answer.ts';
 import { SlidingBreakpoints } from './cache.ts';
 import { fromCanonical, toCanonical } from './canonical.ts';
 import { messagesBody, withoutThinking } from './request.ts';
@@ -56,6 +56,7 @@ export function createAnthropicVertexModel(options: AnthropicVertexOptions): Mod
     if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);
     if (parsed.data.error) throw errorInBody(answer, endpoint);
     breakpoints.answered(history.length, isEphemeral);
+    if (request.answer !== undefined) return readFormAnswer(parsed.data, request.answer.name);
     return readAnswer(parsed.data);
   }
 

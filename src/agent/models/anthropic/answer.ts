@@ -28,6 +28,14 @@ export function readAnswer(response: MessageResponse): ModelResponse {
   };
 }
 
+/** Of a request with a form: what the one tool was called with. */
+export function readFormAnswer(response: MessageResponse, form: string): ModelResponse {
+  const { toolCalls, finishReason, ...answer } = readAnswer(response);
+  const call = toolCalls.find(({ name }) => name === form);
+  const finish = finishReason === 'ToolCalls' ? 'Stop' : finishReason;
+  return { ...answer, toolCalls: [], finishReason: finish, text: call?.rawArguments ?? answer.text };
+}
+
 /** Not blank text, which cannot go back, and no calls of a refused answer, which must not be executed. */
 function isUsable(block: Block, finish: FinishReason): boolean {
   return !isBlank(block) && !(finish === 'Safety' && block.type === 'tool_use');

@@ -5,7 +5,7 @@ import type { AnthropicMessage, MessagesBody } from './wire.ts';
 
 /** The body of one call. Works on copies: the conversation stays as it is. */
 export function messagesBody(
-  { system, tools, ephemeral }: GenerateRequest,
+  { system, tools, ephemeral, answer }: GenerateRequest,
   history: readonly AnthropicMessage[],
   options: { readonly maxOutputTokens: number; readonly breakpoints: readonly number[] },
 ): MessagesBody {
@@ -26,6 +26,17 @@ export function messagesBody(
         description,
         input_schema: { ...parameters, type: 'object' },
       })),
+    }),
+    // The form is a tool that has to be called. No temperature: newer models refuse it.
+    ...(answer !== undefined && {
+      tools: [
+        {
+          name: answer.name,
+          description: 'Takes the answer.',
+          input_schema: { ...answer.schema, type: 'object' },
+        },
+      ],
+      tool_choice: { type: 'tool', name: answer.name },
     }),
   };
 }

@@ -73,4 +73,5 @@ export interface MessagesBody {
     readonly description: string;
     readonly input_schema: Readonly<Record<string, unknown>>;
   }[];
+  readonly tool_choice?: { readonly type: 'tool'; readonly name: string };
 }

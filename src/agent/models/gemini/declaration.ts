@@ -13,7 +13,7 @@ export function declare({ name, description, parameters }: ToolDefinition): Func
   return {
     name,
     description,
-    ...(hasParameters && { parametersJsonSchema: { ...schemaOf(parameters), type: 'object' } }),
+    ...(hasParameters && { parametersJsonSchema: { ...geminiSchema(parameters), type: 'object' } }),
   };
 }
 
@@ -39,7 +39,8 @@ const SCHEMA_KEYWORDS = new Set(['items', 'additionalProperties']);
 
 type Schema = Readonly<Record<string, unknown>>;
 
-function schemaOf(schema: Schema): Schema {
+/** JSON Schema in the keywords that the API takes. */
+export function geminiSchema(schema: Schema): Schema {
   return Object.fromEntries(Object.entries(schema).flatMap(([keyword, value]) => translate(keyword, value)));
 }
 
@@ -73,5 +74,5 @@ function renamed(keyword: string, value: unknown): readonly (readonly [string, u
 /** `true` and `false` are schemas as well. */
 function nested(value: unknown): unknown {
   const schema = asObject(value);
-  return schema === undefined ? value : schemaOf(schema);
+  return schema === undefined ? value : geminiSchema(schema);
 }

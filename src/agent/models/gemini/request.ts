@@ -1,7 +1,7 @@
 import type { GenerateRequest } from '../port.ts';
 import { asObject } from './answer.ts';
 import { callsOf } from './calls.ts';
-import { declare } from './declaration.ts';
+import { declare, geminiSchema } from './declaration.ts';
 import type { GeminiContent, GeminiPart, GenerateBody } from './wire.ts';
 
 export interface Dialect {
@@ -23,7 +23,7 @@ type Turn = Pick<GeminiContent, 'role' | 'parts'>;
 
 /** The body of one call. Works on copies: the conversation stays as it is. */
 export function generateBody(
-  { system, tools, ephemeral }: GenerateRequest,
+  { system, tools, ephemeral, answer }: GenerateRequest,
   history: readonly GeminiContent[],
   dialect: Dialect,
 ): GenerateBody {
@@ -33,8 +33,15 @@ export function generateBody(
     contents:
       ephemeral === undefined ? contents : [...contents, { role: 'user', parts: [{ text: ephemeral }] }],
     ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(declare) }] }),
-    ...(dialect.maxOutputTokens !== undefined && {
-      generationConfig: { maxOutputTokens: dialect.maxOutputTokens },
+    ...((dialect.maxOutputTokens !== undefined || answer !== undefined) && {
+      generationConfig: {
+        ...(dialect.maxOutputTokens !== undefined && { maxOutputTokens: dialect.maxOutputTokens }),
+        ...(answer !== undefined && {
+          temperature: 0,
+          responseMimeType: 'application/json',
+          responseJsonSchema: geminiSchema(answer.schema),
+        }),
+      },
     }),
   };
 }

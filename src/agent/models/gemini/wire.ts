@@ -96,7 +96,12 @@ export interface GenerateBody {
   readonly systemInstruction: { readonly parts: readonly [{ readonly text: string }] };
   readonly contents: readonly Pick<GeminiContent, 'role' | 'parts'>[];
   readonly tools?: readonly [{ readonly functionDeclarations: readonly FunctionDeclaration[] }];
-  readonly generationConfig?: { readonly maxOutputTokens: number };
+  readonly generationConfig?: {
+    readonly maxOutputTokens?: number;
+    readonly temperature?: 0;
+    readonly responseMimeType?: 'application/json';
+    readonly responseJsonSchema?: Readonly<Record<string, unknown>>;
+  };
 }
 
 export interface FunctionDeclaration {

@@ -208,6 +208,44 @@ describe('an answer', () => {
   });
 });
 
+describe('an answer in a form', () => {
+  const answer = {
+    name: 'verdict',
+    schema: {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    },
+  };
+
+  test('is asked for strictly and without chance', async () => {
+    turn = { text: '{"a":"b"}' };
+    await ask([user('hi')], { tools: [], answer });
+    expect(server.requests[0]).toMatchObject({
+      temperature: 0,
+      response_format: { type: 'json_schema', json_schema: { ...answer, strict: true } },
+    });
+  });
+
+  test.each(['content', 'reasoning_content', 'reasoning'])('is found in %s', async (field) => {
+    turn = raw({ content: null, [field]: '{"a":"b"}' });
+    expect((await ask([user('hi')], { tools: [], answer })).text).toBe('{"a":"b"}');
+  });
+
+  test('is asked for once more without temperature where the model refuses that', async () => {
+    turn = { text: '{"a":"b"}' };
+    server.faults.push({
+      kind: 'Status',
+      status: 400,
+      body: { error: { message: "Unsupported value: 'temperature' does not support 0 with this model." } },
+    });
+    expect((await ask([user('hi')], { tools: [], answer })).text).toBe('{"a":"b"}');
+    expect(server.requests[0]).not.toHaveProperty('temperature');
+    expect(server.requests[0]).toHaveProperty('response_format');
+  });
+});
+
 describe('an error', () => {
   const status = (code: number, body?: unknown, headers?: Record<string, string>): Fault => ({
     kind: 'Status',

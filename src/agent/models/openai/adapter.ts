@@ -2,11 +2,11 @@ import type { HttpClient } from '../../../http/client.ts';
 import { jsonBytes } from '../../json-bytes.ts';
 import { type Endpoint, errorInBody } from '../errors.ts';
 import type { Contents, GenerateRequest, Model, ModelResponse } from '../port.ts';
-import { postJson, shapeError } from '../post.ts';
-import { readAnswer } from './answer.ts';
+import { postJson, postPlainer, shapeError } from '../post.ts';
+import { readAnswer, readFormAnswer } from './answer.ts';
 import { fromCanonical, toCanonical } from './canonical.ts';
-import { chatRequest } from './request.ts';
-import { type ChatMessage, chatResponseSchema } from './wire.ts';
+import { chatRequest, withoutTemperature } from './request.ts';
+import { type ChatMessage, type ChatRequest, chatResponseSchema } from './wire.ts';
 
 export interface OpenAiOptions {
   readonly name: string;
@@ -37,14 +37,13 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
     const asked = chatRequest(name, request, history, maxOutputTokens);
-    const body = await postJson(http, endpoint, jsonBytes(asked, ['messages']), {
-      headers,
-      timeoutMs,
-      signal: request.signal,
-    });
+    const send = (sent: ChatRequest) =>
+      postJson(http, endpoint, jsonBytes(sent, ['messages']), { headers, timeoutMs, signal: request.signal });
+    const body = await postPlainer(asked, send, /temperature/i, withoutTemperature);
     const parsed = chatResponseSchema.safeParse(body);
     if (!parsed.success) throw shapeError(parsed.error.issues, endpoint);
     if (parsed.data.error) throw errorInBody(body, endpoint);
+    if (request.answer !== undefined) return readFormAnswer(parsed.data, history);
     return readAnswer(parsed.data, history);
   }
 

@@ -18,6 +18,14 @@ export function readAnswer(response: ChatResponse, history: readonly ChatMessage
   };
 }
 
+/** Of a request with a form: several servers put the answer where thoughts go. */
+export function readFormAnswer(response: ChatResponse, history: readonly ChatMessage[]): ModelResponse {
+  const answer = readAnswer(response, history);
+  const message = response.choices?.[0]?.message;
+  const text = [answer.text, message?.reasoning_content, message?.reasoning].find((one) => one?.trim());
+  return { ...answer, text: text ?? '' };
+}
+
 function textOf(
   content: string | readonly { readonly text?: string | null | undefined }[] | null | undefined,
 ): string {

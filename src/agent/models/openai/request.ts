@@ -4,7 +4,7 @@ import type { ChatMessage, ChatRequest } from './wire.ts';
 /** The body of one call. Works on copies: the conversation stays as it is. */
 export function chatRequest(
   model: string,
-  { system, tools, ephemeral }: GenerateRequest,
+  { system, tools, ephemeral, answer }: GenerateRequest,
   history: readonly ChatMessage[],
   maxOutputTokens: number | undefined,
 ): ChatRequest {
@@ -21,7 +21,17 @@ export function chatRequest(
       })),
     }),
     ...(maxOutputTokens !== undefined && { max_tokens: maxOutputTokens }),
+    ...(answer !== undefined && {
+      temperature: 0,
+      response_format: { type: 'json_schema', json_schema: { ...answer, strict: true } },
+    }),
   };
+}
+
+/** The same request without what some models refuse: those that think know no temperature but their own. */
+export function withoutTemperature(body: ChatRequest): ChatRequest | undefined {
+  const { temperature, ...rest } = body;
+  return temperature === undefined ? undefined : rest;
 }
 
 /**

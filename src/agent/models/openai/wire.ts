@@ -35,6 +35,15 @@ export interface ChatRequest {
     };
   }[];
   readonly max_tokens?: number;
+  readonly temperature?: 0;
+  readonly response_format?: {
+    readonly type: 'json_schema';
+    readonly json_schema: {
+      readonly name: string;
+      readonly strict: true;
+      readonly schema: Readonly<Record<string, unknown>>;
+    };
+  };
 }
 
 const toolCallSchema = z.object({
@@ -61,6 +70,9 @@ export const chatResponseSchema = z.object({
           .object({
             content: z.union([z.string(), z.array(z.object({ text: z.string().nullish() }))]).nullish(),
             refusal: z.string().nullish(),
+            /** Where servers put what the model thought, and some of them the whole of an answer in a form. */
+            reasoning_content: z.string().nullish(),
+            reasoning: z.string().nullish(),
             tool_calls: z.array(toolCallSchema).nullish(),
           })
           .nullish(),
