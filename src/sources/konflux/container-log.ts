@@ -31,10 +31,18 @@ export async function containerLog(
   for (const api of apis) {
     const answer = await ask(api, path, container, signal);
     if (answer.kind === 'Log') return answer;
-    if (answer.kind === 'Empty') return { kind: 'Empty', why: `${container} has written nothing (0 bytes).` };
-    refusals.push(answer);
+    if (answer.kind === 'Empty' && !(api === cluster && hasNotStarted(pod, container)))
+      return { kind: 'Empty', why: `${container} has written nothing (0 bytes).` };
+    if (answer.kind === 'Empty') refusals.push({ kind: 'NotStarted', api: api.name, why: 'waiting' });
+    else refusals.push(answer);
   }
   return without(pod, container, refusals, archive !== undefined);
+}
+
+/** Of a pod that has no node yet the API server says with 200 that its log is empty. */
+function hasNotStarted(pod: KnownPod, container: string): boolean {
+  const state = pod.containers.find(({ name }) => name === container)?.state;
+  return pod.isLive && (state === 'Waiting' || state === 'Unknown');
 }
 
 type Refusal =

@@ -120,6 +120,15 @@ describe('the log of a container has three ways not to be there (BR-59)', () => 
     });
   });
 
+  it('BR-59: not started, when the cluster says 200 and nothing of a pod that has no node yet', async () => {
+    const { status: _none, ...pod } = { status: undefined, ...aPod() };
+    live(pod);
+    cluster.answers.set(`${LOG}step-build`, [200, '']);
+    expect(await build()).toMatchObject({ kind: 'Json', value: { log: 'not started' } });
+    live();
+    expect(await build()).toMatchObject({ kind: 'Json', value: { log: 'empty' } });
+  });
+
   it('BR-59: empty, when the archive has it and it has 0 bytes', async () => {
     archive.state.keep(aPod());
     keepLog('step-build', '');
