@@ -2,6 +2,7 @@
 import { basename, isAbsolute } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { addConfigCommand } from './cli/config-command.ts';
+import { addMcpCommand } from './cli/mcp-command.ts';
 import { addRunCommand } from './cli/run-command.ts';
 import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
 
@@ -205,6 +206,12 @@ addRunCommand(program, { config: configPath }, async (settings, json) => {
 addConfigCommand(program, { file: configPath }, async (task) => {
   const { runConfigTask } = await import('./cli/config.ts');
   process.exitCode = await runConfigTask(task, { env, stdout: process.stdout });
+});
+
+addMcpCommand(program, async (settings) => {
+  const { listMcpTools } = await import('./main/mcp-list.ts');
+  const { stdout, stderr } = process;
+  await listMcpTools(settings, { env, stdout, stderr, interrupt: interruption() });
 });
 
 program
