@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
 import { pipelineHook } from '../../test/fakes/gitlab/webhooks.ts';
+import { DEMO_MODEL } from '../../test/fakes/openai/demo-script.ts';
+import { KONFLUX_MODEL } from '../../test/fakes/openai/konflux-script.ts';
 import {
   apply,
   DEFAULT_NAMESPACES,
@@ -15,6 +17,9 @@ import {
 import { pool, tokenSecret, workflow } from '../operator/objects.ts';
 import { type OperatorProcess, startOperatorProcess } from '../operator/process.ts';
 import { type DemoCluster, existingCluster, ownCluster } from './cluster.ts';
+import { installKonflux } from './konflux/install.ts';
+import { readings } from './konflux/readings.ts';
+import { type KonfluxScene, konfluxScene } from './konflux/scene.ts';
 import { type DemoScene, demoScene } from './scene.ts';
 import { type DemoAws, type DemoModel, startAws, startModel } from './services.ts';
 import { show, watchLive } from './show.ts';
@@ -22,6 +27,7 @@ import { show, watchLive } from './show.ts';
 const USAGE = `npm run demo [-- OPTIONS]
   --keep            leave everything running until Ctrl-C, and say how to use it with kubectl
   --context NAME    use this kubectl context instead of a cluster of the demo's own; needs --image
+  --konflux         tests that ran in Konflux and Testing Farm: the run reads all data sources; not with --context
   --image REF       sandbox image that the cluster can pull (sh, jq, python3, tar; runs as any non-root user)
 MODEL_BASE_URL, MODEL_NAME and MODEL_API_KEY choose any OpenAI-compatible model instead of the scripted stand-in.`;
 
@@ -35,6 +41,7 @@ try {
     options: {
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
+      konflux: { type: 'boolean', default: false },
       context: { type: 'string' },
       image: { type: 'string' },
     },
@@ -43,7 +50,11 @@ try {
   else {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => void cleanUp().then(() => process.exit(130)));
-    await demo(options.context, options.image, options.keep);
+    if (options.konflux && options.context !== undefined)
+      throw new Error(
+        '--konflux makes PipelineRuns and TaskRuns, which a Tekton of yours would run: leave --context out, or --konflux',
+      );
+    await demo(options);
     await cleanUp();
   }
 } catch (error) {
@@ -53,7 +64,14 @@ try {
 }
 process.exit();
 
-async function demo(context: string | undefined, image: string | undefined, keep: boolean): Promise<void> {
+interface DemoOptions {
+  readonly context?: string | undefined;
+  readonly image?: string | undefined;
+  readonly keep: boolean;
+  readonly konflux: boolean;
+}
+
+async function demo({ context, image, keep, konflux: withKonflux }: DemoOptions): Promise<void> {
   terminal.step(
     context === undefined
       ? 'Starting a cluster of its own (API server, kubelet, containerd)'
@@ -61,7 +79,11 @@ async function demo(context: string | undefined, image: string | undefined, keep
   );
   const cluster = await clusterOf(context, image);
   terminal.step('Starting SQS and S3 (fauxqs), a GitLab stand-in and the model');
-  const [aws, scene, model] = await Promise.all([startAws(), demoScene(), startModel(process.env)]);
+  const [aws, scene, model] = await Promise.all([
+    startAws(),
+    demoScene(withKonflux ? 'Elsewhere' : 'InJob'),
+    startModel(process.env, withKonflux ? KONFLUX_MODEL : DEMO_MODEL),
+  ]);
   cleanups.push(
     { what: 'SQS and S3', run: () => aws.stop() },
     { what: 'GitLab stand-in', run: () => scene.gitlab.stop() },
@@ -78,7 +100,8 @@ async function demo(context: string | undefined, image: string | undefined, keep
   );
 
   terminal.step('Applying CRDs, namespaces, RBAC, Secrets, a SandboxPool and an AgentWorkflow');
-  await install(cluster, scene, model);
+  const konflux = withKonflux ? await startKonflux(scene) : undefined;
+  await install(cluster, scene, model, konflux);
   terminal.step("Starting the operator, with its ServiceAccount's own token");
   const operator = await startOperator(cluster, scene, aws);
   await waitReady(cluster);
@@ -93,6 +116,10 @@ async function demo(context: string | undefined, image: string | undefined, keep
   const run = await waitEnd(cluster, operator);
   await stopWatching();
   report(run, scene, aws);
+  if (konflux !== undefined) {
+    const metrics = await (await fetch(`${operator.healthUrl}/metrics`)).text();
+    terminal.block('What was read from where', readings(scene, konflux, metrics));
+  }
   terminal.block(`kubectl describe agentrun ${run.metadata.name}, the Events`, await eventsOf(cluster, run));
   if (run.status?.phase !== 'Succeeded')
     throw new Error(
@@ -113,17 +140,43 @@ async function clusterOf(context: string | undefined, image: string | undefined)
   return cluster;
 }
 
-async function install(cluster: DemoCluster, scene: DemoScene, model: DemoModel): Promise<void> {
+async function startKonflux(scene: DemoScene): Promise<KonfluxScene> {
+  const konflux = await konfluxScene(scene);
+  cleanups.push({ what: 'KubeArchive and Testing Farm', run: () => konflux.stop() });
+  terminal.detail(
+    `tenant ${konflux.namespace} of Konflux: a build that only KubeArchive (a stand-in) still has,`,
+  );
+  terminal.detail(
+    `failed tests in this cluster, their results in Testing Farm (a stand-in), request ${konflux.requestId}`,
+  );
+  return konflux;
+}
+
+async function install(
+  cluster: DemoCluster,
+  scene: DemoScene,
+  model: DemoModel,
+  konflux: KonfluxScene | undefined,
+): Promise<void> {
   await installDefinitions(cluster);
   cleanups.push({ what: 'namespaces', run: () => uninstall(cluster, namespaces) });
   await installNamespaces(cluster, namespaces);
+  const dataSources =
+    konflux &&
+    (await installKonflux(cluster, {
+      ...{ namespaces, konflux, image: cluster.image, sha: scene.mergeRequest.sha },
+    }));
   await apply(
     cluster,
     tokenSecret(namespaces.agents, 'gitlab-action', 'action', scene.tokens.action),
     tokenSecret(namespaces.agents, 'gitlab-read', 'tool', scene.tokens.tool),
     tokenSecret(namespaces.agents, 'model-key', 'model', model.apiKey),
     pool(namespaces, { image: cluster.image, replicas: 2, egressProbe: cluster.isolates }),
-    workflow(namespaces, { project: scene.projectPath, model: { name: model.name, baseURL: model.baseUrl } }),
+    workflow(namespaces, {
+      project: scene.projectPath,
+      model: { name: model.name, baseURL: model.baseUrl },
+      ...(dataSources === undefined ? {} : { spec: { dataSources } }),
+    }),
   );
 }
 

@@ -10,13 +10,18 @@ export interface DemoScene {
   readonly mergeRequest: FakeMergeRequest;
   readonly pipeline: FakePipeline;
   readonly tokens: { readonly orchestrator: string; readonly action: string; readonly tool: string };
+  /** What the merge request's own test suite prints, run just now. */
+  readonly testOutput: string;
 }
 
 const PROJECT = 'acme/checkout';
 const projectDir = fileURLToPath(new URL('./project/', import.meta.url));
 
-/** A GitLab stand-in with one merge request whose diff and whose CI log are real: made here, by running things. */
-export async function demoScene(): Promise<DemoScene> {
+/**
+ * A GitLab stand-in with one merge request whose diff and whose test output are real: made here, by running things. The
+ * tests have run in a job of GitLab, or elsewhere, which then reports statuses of its own.
+ */
+export async function demoScene(tests: 'InJob' | 'Elsewhere' = 'InJob'): Promise<DemoScene> {
   const gitlab = await startGitLab({});
   const { state } = gitlab;
   const project = state.project({ path: PROJECT });
@@ -43,13 +48,14 @@ export async function demoScene(): Promise<DemoScene> {
     status: 'success',
     trace: 'Nothing to complain about.\n',
   });
-  state.job(pipeline, {
-    name: 'unit-tests',
-    stage: 'test',
-    status: run.passed ? 'success' : 'failed',
-    failureReason: run.passed ? undefined : 'script_failure',
-    trace: run.log,
-  });
+  if (tests === 'InJob')
+    state.job(pipeline, {
+      name: 'unit-tests',
+      stage: 'test',
+      status: run.passed ? 'success' : 'failed',
+      failureReason: run.passed ? undefined : 'script_failure',
+      trace: framed(run),
+    });
   const operatorBot = state.user({ username: 'hummingbird-operator', bot: true });
   state.member(project, operatorBot, ACCESS.developer);
   const reader = state.projectBot(project, {
@@ -67,31 +73,38 @@ export async function demoScene(): Promise<DemoScene> {
       action: state.projectBot(project, { name: 'analyze-failures', level: ACCESS.developer }).token,
       tool: reader.token,
     },
+    testOutput: run.output,
   };
 }
 
-/** The log of the project's own test suite, run now, with the frame that a runner puts around it. */
-function realTestRun(): { readonly passed: boolean; readonly log: string } {
+interface TestRun {
+  readonly passed: boolean;
+  readonly output: string;
+}
+
+/** The project's own test suite, run now. */
+function realTestRun(): TestRun {
   const command = spawnSync(process.execPath, ['test/run.js'], {
     cwd: `${projectDir}after`,
     encoding: 'utf8',
   });
   const output = `${command.stdout}${command.stderr}`.replaceAll(`file://${projectDir}after/`, '');
+  return { passed: command.status === 0, output };
+}
+
+/** Its log, with the frame that a runner puts around it. */
+function framed({ passed, output }: TestRun): string {
   const now = Math.floor(Date.now() / 1000);
-  const passed = command.status === 0;
   const end = passed
     ? '\u001b[32;1mJob succeeded\u001b[0;m'
     : '\u001b[31;1mERROR: Job failed: exit code 1\u001b[0;m';
-  return {
-    passed,
-    log: [
-      `section_start:${now}:step_script\r\u001b[0K\u001b[36;1mExecuting "step_script" stage of the job script\u001b[0;m`,
-      '\u001b[32;1m$ node test/run.js\u001b[0;m',
-      output.trimEnd(),
-      `section_end:${now + 1}:step_script\r\u001b[0K${end}`,
-      '',
-    ].join('\n'),
-  };
+  return [
+    `section_start:${now}:step_script\r\u001b[0K\u001b[36;1mExecuting "step_script" stage of the job script\u001b[0;m`,
+    '\u001b[32;1m$ node test/run.js\u001b[0;m',
+    output.trimEnd(),
+    `section_end:${now + 1}:step_script\r\u001b[0K${end}`,
+    '',
+  ].join('\n');
 }
 
 function realDiff(): string {

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { startFauxqs } from 'fauxqs';
 import { DEMO_MODEL, demoScript } from '../../test/fakes/openai/demo-script.ts';
+import { KONFLUX_MODEL, konfluxScript } from '../../test/fakes/openai/konflux-script.ts';
 import { startOpenAi } from '../../test/fakes/openai/server.ts';
 import { publishToTopic } from '../../test/fakes/sns-publish.ts';
 
@@ -57,7 +58,10 @@ export interface DemoModel {
 }
 
 /** The model that the environment names, else the scripted stand-in behind a real HTTP endpoint. */
-export async function startModel(env: Readonly<Record<string, string | undefined>>): Promise<DemoModel> {
+export async function startModel(
+  env: Readonly<Record<string, string | undefined>>,
+  script: typeof DEMO_MODEL | typeof KONFLUX_MODEL,
+): Promise<DemoModel> {
   const { MODEL_BASE_URL: baseUrl, MODEL_NAME: name, MODEL_API_KEY: key } = env;
   if (baseUrl !== undefined || name !== undefined) {
     if (baseUrl === undefined || name === undefined)
@@ -67,6 +71,7 @@ export async function startModel(env: Readonly<Record<string, string | undefined
     return { name, baseUrl, apiKey: key ?? 'none', scripted: false, stop: async () => undefined };
   }
   const apiKey = 'demo-model-key';
-  const server = await startOpenAi({ scripts: { [DEMO_MODEL]: demoScript }, apiKey });
-  return { name: DEMO_MODEL, baseUrl: server.url, apiKey, scripted: true, stop: () => server.stop() };
+  const scripts = { [DEMO_MODEL]: demoScript, [KONFLUX_MODEL]: konfluxScript };
+  const server = await startOpenAi({ scripts, apiKey });
+  return { name: script, baseUrl: server.url, apiKey, scripted: true, stop: () => server.stop() };
 }
