@@ -15,6 +15,7 @@ import { machineClaimBench, VM, VMPOOL } from './machines.ts';
 import { noteBench } from './note.ts';
 import type { Row, Rows } from './row.ts';
 import { spillMemoryBench, spillTokensBench } from './spill.ts';
+import { threadsBench } from './threads.ts';
 
 interface Bench {
   /** The figures that it gives, so that naming one runs only what it needs. */
@@ -66,6 +67,7 @@ const BENCHES: readonly Bench[] = [
     keys: ['note.p50ms', 'note.p95ms'],
     run: async (cluster) => noteBench(await cluster()),
   },
+  { keys: ['threads.requests', 'threads.ms'], run: threadsBench },
   {
     keys: ['burst.eventsPerSecond', 'burst.lost'],
     run: async (cluster) => burstBench(await cluster()),
