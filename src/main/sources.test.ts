@@ -1,12 +1,18 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
+import { z } from 'zod';
 import { aWorkflow } from '../../test/builders/workflow.ts';
-import type { AgentWorkflowSpec } from '../crds/agent-workflow.ts';
+import { AgentWorkflowSpec } from '../crds/agent-workflow.ts';
 import { createHttpClient } from '../http/client.ts';
 import { createReferences } from '../settings/references.ts';
 import { toolsOf } from '../sources/factory.ts';
 import { declaredSources } from './sources.ts';
 
+const SecretSample = z.object({
+  metadata: z.object({ labels: z.record(z.string(), z.string()) }),
+  stringData: z.record(z.string(), z.string()),
+});
 const http = createHttpClient();
 afterAll(() => http.close());
 
@@ -26,6 +32,13 @@ const SECRETS: Readonly<Record<string, readonly [string, string]>> = {
   konflux: ['tool', kubeconfig({ token: TOKEN })],
   program: ['tool', kubeconfig({ exec: { command: 'oc' } })],
 };
+
+const sampleOf = (
+  name: string,
+): readonly { kind: string; metadata: { name: string }; [key: string]: unknown }[] =>
+  parseAllDocuments(readFileSync(new URL(`../../config/samples/${name}.yaml`, import.meta.url), 'utf8')).map(
+    (document) => document.toJS(),
+  );
 
 const key = (name: string) => ({ name, key: 'value' });
 const gitlab = (name = 'read') => ({ allowedProjects: ['group/lib'], tokenSecretRef: key(name) });
@@ -86,6 +99,31 @@ describe('the data sources of a workflow', () => {
       kind: 'Ok',
       value: { testingFarm: { artifactsUrl: 'https://a.example.org', apiUrl: 'https://b.example.org/v0.1' } },
     });
+  });
+
+  test('are those of the sample for Konflux, with the Secrets of the example', async () => {
+    const [workflow] = sampleOf('agentworkflow-konflux');
+    const { dataSources } = AgentWorkflowSpec.parse(workflow?.['spec']);
+    const secrets = sampleOf('secrets.example');
+    const references = createReferences({
+      readSecret: async (_namespace, name) => {
+        const secret = SecretSample.parse(secrets.find(({ metadata }) => metadata.name === name));
+        const encoded = Object.entries(secret.stringData).map(([at, text]) => [
+          at,
+          Buffer.from(text).toString('base64'),
+        ]);
+        return { labels: secret.metadata.labels, data: Object.fromEntries(encoded) };
+      },
+      readConfigMapKey: async () => undefined,
+      readBuiltinPrompt: async () => '',
+      onSecret: () => undefined,
+    });
+    const found = await declaredSources(
+      { references, http, onSecret: () => undefined },
+      aWorkflow({ dataSources: JSON.parse(JSON.stringify(dataSources)) }),
+      'group/app',
+    );
+    expect(found).toMatchObject({ kind: 'Ok', value: { gitlab: {}, konflux: {}, testingFarm: {} } });
   });
 
   test('tell each secret that a kubeconfig holds, as well as the whole', async () => {

@@ -12,19 +12,24 @@ beforeAll(async () => {
 });
 afterAll(() => cleanUp(namespaces));
 
-it.each(['namespaces', 'secrets.example', 'agentworkflow-code-review', 'sandboxpool-machines'])(
-  'config/samples/%s.yaml is taken',
-  async (name) => {
-    for (const object of await sampleFile(name, namespaces)) {
-      await kubectl(['apply', '--dry-run=server', '-f', '-'], object);
-    }
-  },
-);
+it.each([
+  'namespaces',
+  'secrets.example',
+  'agentworkflow-code-review',
+  'agentworkflow-konflux',
+  'sandboxpool-machines',
+])('config/samples/%s.yaml is taken', async (name) => {
+  for (const object of await sampleFile(name, namespaces)) {
+    await kubectl(['apply', '--dry-run=server', '-f', '-'], object);
+  }
+});
 
 it('every Secret that a sample names is in the example, with the key and a tier', async () => {
   const secrets = await sampleFile('secrets.example', namespaces);
   const workflows = await Promise.all(
-    ['agentworkflow', 'agentworkflow-code-review'].map((name) => sampleFile(name, namespaces)),
+    ['agentworkflow', 'agentworkflow-code-review', 'agentworkflow-konflux'].map((name) =>
+      sampleFile(name, namespaces),
+    ),
   );
   const references = [
     ...JSON.stringify(workflows).matchAll(/SecretRef":\{"name":"([^"]+)","key":"([^"]+)"\}/g),
