@@ -18,7 +18,7 @@ import { systemClock } from '../kube/clock.ts';
 import { type Controller, createController, from } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { ControllerRevision, Deployment, NetworkPolicy, Pod } from '../kube/kinds.ts';
-import { runLeaderElection } from '../kube/leader.ts';
+import { runLeaderElection } from '../kube/lease/leader.ts';
 import { errorFields } from '../kube/log.ts';
 import type { EventRecorder, KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
@@ -30,6 +30,8 @@ import { checkProject, checkReferences } from './workflow-checks.ts';
 
 export interface LeaderParts {
   readonly kube: KubeClient;
+  /** For the leader's Lease, see `joinLease`. */
+  readonly leases: KubeClient;
   readonly events: EventRecorder;
   readonly log: Logger;
   readonly namespace: string;
@@ -54,21 +56,17 @@ export interface LeaderParts {
   readonly beside: OperatorParts['loops'];
 }
 
-/** As a replica's own Lease: what leads is gone after this, and another one begins. */
-const TIMING = { leaseDurationMs: 10_000, renewDeadlineMs: 7_000, retryPeriodMs: 2_000 };
-
 /**
  * What needs one writer: pools, the reaper, and the status of workflows and sessions. Runs are not among it: each
  * has a holder of its own, so all replicas share them.
  */
 export function leaderLoop(parts: LeaderParts): OperatorParts['loops'][number] {
-  const { kube, namespace, identity, log } = parts;
+  const { leases, namespace, identity, log } = parts;
   return {
     name: 'leader',
     run: (signal) =>
       runLeaderElection({
-        ...TIMING,
-        client: kube,
+        client: leases,
         namespace,
         name: 'hummingbird-operator',
         identity,

@@ -28,7 +28,6 @@ import { CONTROLLER_REVISION, DEPLOYMENT, NETWORK_POLICY, POD } from '../kube/ki
 import { exclusiveWork } from '../kube/exclusive.ts';
 import { HummingbirdOperator } from '../kube/operator.ts';
 import type { ObjectRef } from '../kube/port.ts';
-import { holdReplicaLease } from '../kube/replica.ts';
 import { createTransport } from '../kube/transport.ts';
 import { poolsByBackend } from '../sandbox/pool/by-backend.ts';
 import { claimMetrics } from '../sandbox/pool/metrics.ts';
@@ -42,6 +41,7 @@ import { joinConfiguration } from './configuration.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
+import { joinLease } from './lease.ts';
 import { joinMachines } from './machines.ts';
 import { joinMcp } from './mcp.ts';
 import { proxiesOf } from './proxies.ts';
@@ -76,14 +76,8 @@ export async function joinOperator(
   );
   const transport = createTransport(connection);
   const kube = createClient(transport);
-  const lease = await holdReplicaLease({
-    client: kube,
-    transport,
-    namespace,
-    replica: replicaId,
-    logger: log,
-  });
-  const holderName = holderOf(replicaId, lease.incarnation);
+  const lease = await joinLease({ connection, namespace, replica: replicaId, registry, log });
+  const { holderName } = lease;
   const events = createEventRecorder({
     client: kube,
     component: 'hummingbird-operator',
@@ -144,13 +138,14 @@ export async function joinOperator(
 
   const exclusively = exclusiveWork({
     ...{ client: kube, namespace, clock: systemClock, holder: holderName },
-    isAlive: (holder) => isHolderAlive(lease, holder),
+    isAlive: (holder) => lease.isHolderAlive(holder),
   });
   const agents = createRunController({
     operator,
     runs,
     concurrency: settings.maxConcurrentRuns,
     onReplicaChange: (handler) => lease.onChange(handler),
+    takesRuns: () => !lease.isLate(),
     deps: {
       kube,
       events,
@@ -158,7 +153,7 @@ export async function joinOperator(
       log,
       metrics: runMetrics(registry),
       holderName,
-      isHolderAlive: (holder) => isHolderAlive(lease, holder),
+      isHolderAlive: (holder) => lease.isHolderAlive(holder),
       workflow: (ref) => workflowOf(ref),
       pins,
       actionToken: (workflow, project) => runReferences.actionToken(workflow, project),
@@ -213,6 +208,7 @@ export async function joinOperator(
   });
   const leader = leaderLoop({
     kube,
+    leases: lease.client,
     events,
     log,
     namespace,
@@ -246,7 +242,7 @@ export async function joinOperator(
     leaseLost: lease.lost,
     async close() {
       bridge.close();
-      await lease.stop();
+      await lease.close();
       await machines.pool.close();
       await http.close();
       await transport.close();
@@ -262,14 +258,3 @@ const ownAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((found = []) =>
     found.flatMap(({ address, internal, scopeid = 0 }) => (internal || scopeid > 0 ? [] : [address])),
   );
-
-/** Another name after every start of a replica, so that its own earlier holds are seen as somebody else's. */
-const holderOf = (replica: string, incarnation: number): string => `${replica}/${incarnation}`;
-
-async function isHolderAlive(
-  lease: { isAlive(replica: string, incarnation?: number): boolean },
-  holder: string,
-): Promise<boolean> {
-  const slash = holder.lastIndexOf('/');
-  return lease.isAlive(holder.slice(0, slash), Number(holder.slice(slash + 1)));
-}

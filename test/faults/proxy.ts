@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { writeKubeconfig } from '../../hack/cluster/kubeconfig.ts';
 import { asKubeconfigData, createAuthority } from '../../hack/cluster/pki.ts';
 
@@ -22,6 +23,8 @@ export interface SeenRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly kind: 'watch' | 'upgrade' | 'call';
+  /** The same for requests over the same connection. */
+  readonly connection: number;
 }
 
 export type Fault =
@@ -37,7 +40,9 @@ export type Fault =
   /** Forwarded, but the socket is reset instead of the answer: the write happened, its answer is lost. */
   | { readonly kind: 'LoseAnswer' }
   /** Forwarded only when the rule is removed. */
-  | { readonly kind: 'Hold' };
+  | { readonly kind: 'Hold' }
+  /** Forwarded after so long. */
+  | { readonly kind: 'Delay'; readonly ms: number };
 
 export interface Rule {
   readonly match: (request: SeenRequest) => boolean;
@@ -112,6 +117,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const tcp = new Set<Socket>();
   const frozen = new WeakSet<object>();
   const exchanges = new Set<Exchange>();
+  const connections = new Map<Socket, number>();
   let refusing = false;
 
   const forward = (request: IncomingMessage): ClientRequest => {
@@ -135,6 +141,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       path: url.pathname,
       query: url.searchParams,
       kind: upgrade ? 'upgrade' : url.searchParams.get('watch') === 'true' ? 'watch' : 'call',
+      connection: connections.get(request.socket) ?? 0,
     };
     seen.push(entry);
     return entry;
@@ -165,6 +172,9 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
         await new Promise<void>((resolve) => release.push(resolve));
         return { loseAnswer: false };
       }
+      case 'Delay':
+        await sleep(rule.fault.ms);
+        return { loseAnswer: false };
       case 'LoseAnswer':
         return { loseAnswer: true };
       case undefined:
@@ -296,6 +306,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   });
   server.on('secureConnection', (socket: Socket) => {
     sockets.add(socket);
+    connections.set(socket, connections.size + 1);
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
   });

@@ -1,12 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createClient } from '../../src/kube/client.ts';
-import { LEASE } from '../../src/kube/kinds.ts';
-import { runLeaderElection } from '../../src/kube/leader.ts';
-import { holdReplicaLease, type ReplicaLeaseOptions } from '../../src/kube/replica.ts';
-import { startFaultProxy } from '../faults/proxy.ts';
+import { CONFIG_MAP, LEASE } from '../../src/kube/kinds.ts';
+import { runLeaderElection } from '../../src/kube/lease/leader.ts';
+import { holdReplicaLease, type ReplicaLeaseOptions } from '../../src/kube/lease/replica.ts';
+import { joinLease } from '../../src/main/lease.ts';
+import { type SeenRequest, startFaultProxy } from '../faults/proxy.ts';
 import { type Api, eventually, sharedApi, transportTo } from './plane.ts';
 
 let api: Api;
@@ -22,6 +25,8 @@ beforeEach(async () => {
   namespace = await api.namespace();
 });
 
+const isRenewal = ({ method, path }: SeenRequest) => method === 'PATCH' && path.includes('/leases/');
+
 /** A way to the API server that can be broken. */
 async function aBreakablePath() {
   const folder = mkdtempSync(join(tmpdir(), 'lease-'));
@@ -34,6 +39,7 @@ async function aBreakablePath() {
     await proxy.close();
   });
   return {
+    proxy,
     transport,
     client: createClient(transport),
     cut: () => {
@@ -45,7 +51,7 @@ async function aBreakablePath() {
 }
 
 describe('leader election', () => {
-  const timing = { leaseDurationMs: 6_000, renewDeadlineMs: 4_000, retryPeriodMs: 300 };
+  const timing = { leaseDurationMs: 6_000, renewDeadlineMs: 4_000, renewMs: 300 };
   /** When each identity led, by this machine's clock. */
   interface Reign {
     readonly identity: string;
@@ -138,7 +144,9 @@ describe('a replica lease', () => {
 
   async function aReplica(
     replica: string,
-    parts: Partial<Pick<ReplicaLeaseOptions, 'client' | 'transport'>> = {},
+    parts: Partial<
+      Pick<ReplicaLeaseOptions, 'client' | 'transport' | 'leaseDurationMs' | 'renewDeadlineMs'>
+    > = {},
   ) {
     const lease = await holdReplicaLease({
       client: api.client,
@@ -225,6 +233,55 @@ describe('a replica lease', () => {
     await api.client.delete(LEASE, { namespace, name: 'replica-a' });
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect((await aReplica('a')).incarnation).toBeGreaterThan(first.incarnation);
+  });
+
+  test('is kept on an API server that takes most of the deadline for each answer', async () => {
+    const path = await aBreakablePath();
+    path.proxy.rule({ match: isRenewal, fault: { kind: 'Delay', ms: 6_000 } });
+    const { client, transport } = path;
+    const patient = { client, transport, leaseDurationMs: 14_000, renewDeadlineMs: 10_000 };
+    const slow = await aReplica('slow', patient);
+    const other = await aReplica('other');
+    await new Promise((resolve) => setTimeout(resolve, patient.leaseDurationMs));
+    expect(slow.lost.aborted).toBe(false);
+    expect(slow.isLate()).toBe(true);
+    expect(other.isAlive('slow')).toBe(true);
+    expect(await other.mayTakeOver('slow', slow.incarnation)).toBe(false);
+  });
+
+  test('is renewed over connections that nothing else uses', async () => {
+    const path = await aBreakablePath();
+    const lease = await joinLease({
+      ...{ connection: path.transport.connection, namespace, replica: 'own-lane' },
+      ...{ registry: new Registry(), log: pino({ level: 'silent' }) },
+    });
+    onTestFinished(() => lease.close());
+    const held = path.proxy.rule({
+      match: ({ path: where }) => where.endsWith('/configmaps'),
+      fault: { kind: 'Hold' },
+    });
+    const others = Array.from({ length: 20 }, () => path.client.list(CONFIG_MAP, { namespace }));
+    const renewals = () => path.proxy.seen.filter(isRenewal);
+    await eventually('it is renewed meanwhile', () => renewals().length >= 3);
+    held.remove();
+    await Promise.all(others);
+    const used = new Set(renewals().map(({ connection }) => connection));
+    const byOthers = path.proxy.seen.filter(({ path: where }) => where.endsWith('/configmaps'));
+    expect(byOthers.length).toBeGreaterThanOrEqual(20);
+    expect(byOthers.filter(({ connection }) => used.has(connection))).toEqual([]);
+  });
+
+  test('that a replica holds again after a restart is believed by the others to take up its own runs', async () => {
+    const first = await aReplica('a');
+    const other = await aReplica('other');
+    await eventually('it is seen', () => other.isAlive('a', first.incarnation));
+    const second = await aReplica('a');
+    await eventually('the restart is seen', () => other.isAlive('a', second.incarnation));
+    expect(await second.mayTakeOver('a', first.incarnation)).toBe(true);
+    expect(await second.mayTakeOver('a', second.incarnation)).toBe(false);
+    expect(await other.mayTakeOver('a', first.incarnation)).toBe(false);
+    await second.stop();
+    await eventually('its runs are free', () => other.mayTakeOver('a', first.incarnation));
   });
 
   test('a label put on by hand does not end it', async () => {

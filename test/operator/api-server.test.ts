@@ -5,7 +5,7 @@ import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
 import { aWorld, type World } from './world.ts';
 
 /** Longer than a Lease lives without a renewal: the replica has to let go, and to come back by itself. */
-const AWAY_MS = 12_000;
+const AWAY_MS = 15_000;
 
 describe('an operator whose API server is away', () => {
   let world: World;

@@ -7,7 +7,8 @@ import type { HummingbirdOperator } from '../../kube/operator.ts';
 import type { EventRecorder } from '../../kube/port.ts';
 import { isTrue } from '../conditions.ts';
 import type { RunDeps } from './deps.ts';
-import { emptyLocalState, stopAll } from './local.ts';
+import { ELSEWHERE_POLL_MS, hasLocal, isElsewhere } from './elsewhere.ts';
+import { emptyLocalState, type LocalState, stopAll } from './local.ts';
 import { createRunReconciler } from './reconcile.ts';
 import { isAutomatic, isRival } from './rivals.ts';
 import { sessionIdOf } from './step.ts';
@@ -20,6 +21,8 @@ export interface RunControllerOptions {
   readonly concurrency: number;
   /** Calls back when a replica came, went or expired, which is when its runs can be taken over. */
   onReplicaChange(handler: () => void): () => void;
+  /** False while this replica should take up no run that it does not hold. */
+  takesRuns(): boolean;
 }
 
 export interface RunController {
@@ -44,13 +47,32 @@ export function createRunController(options: RunControllerOptions): RunControlle
   const controller: Controller = operator.control({
     name: 'agentrun',
     sources: [from(runs), turns(runs), rivals(runs), replicaChanges(options)],
-    reconcile: (key, signal) => reconcile(refOfKey(key), signal),
+    reconcile: async (key, signal) =>
+      (await elsewhere(options, local, key))
+        ? { requeueAfterMs: ELSEWHERE_POLL_MS }
+        : reconcile(refOfKey(key), signal),
     concurrency: options.concurrency,
   });
   return {
     controller,
     stopAgents: () => stopAll(local),
   };
+}
+
+async function elsewhere(
+  { runs, deps, takesRuns }: RunControllerOptions,
+  local: LocalState,
+  key: string,
+): Promise<boolean> {
+  const run = runs.get(key);
+  if (run === undefined) return false;
+  const holder = run.status?.holder?.replica;
+  return isElsewhere(run, {
+    self: deps.holderName,
+    isLocal: hasLocal(local, key, run.metadata.uid ?? ''),
+    holderAlive: holder !== undefined && (await deps.isHolderAlive(holder)),
+    takesRuns: takesRuns(),
+  });
 }
 
 /** Messages carry what GitLab, the store or the model said: no secret of this process leaves it that way. */

@@ -1,10 +1,12 @@
-import { type Clock, type Random, sleep, systemClock } from './clock.ts';
-import type { Lease } from './kinds.ts';
-import { createLease, microTime, readLease, replaceLease } from './lease-record.ts';
-import { errorFields, type Logger, silentLogger } from './log.ts';
-import type { KubeClient } from './port.ts';
+import { type Clock, type Random, sleep, systemClock } from '../clock.ts';
+import type { Lease } from '../kinds.ts';
+import { errorFields, type Logger, silentLogger } from '../log.ts';
+import type { CallOptions, KubeClient } from '../port.ts';
+import { createLease, microTime, patchHeld, readLease, replaceLease } from './record.ts';
+import { attemptMs, checkTiming, LEASE_TIMING, type LeaseTiming, pauseMs } from './timing.ts';
 
-export interface LeaderElectionOptions {
+export interface LeaderElectionOptions extends Partial<LeaseTiming> {
+  /** Should be used for Leases only: no other call's timeout may take its connections along. */
   readonly client: KubeClient;
   readonly namespace: string;
   /** Of the Lease. */
@@ -17,12 +19,6 @@ export interface LeaderElectionOptions {
    */
   lead(signal: AbortSignal): Promise<void>;
   readonly signal: AbortSignal;
-  /** Others wait so long after the last renewal they saw; default 15 s. */
-  readonly leaseDurationMs?: number;
-  /** The leader gives up when it could not renew for so long; below the duration, default 10 s. */
-  readonly renewDeadlineMs?: number;
-  /** Default 2 s, with jitter. */
-  readonly retryPeriodMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
@@ -38,42 +34,54 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   const clock = options.clock ?? systemClock;
   const random = options.random ?? Math.random;
   const logger = options.logger ?? silentLogger;
-  const leaseDurationMs = options.leaseDurationMs ?? 15_000;
-  const renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
-  const retryPeriodMs = options.retryPeriodMs ?? 2_000;
-  if (renewDeadlineMs >= leaseDurationMs) {
-    throw new TypeError('leader election: the renew deadline must be shorter than the lease duration');
-  }
+  const leaseDurationMs = options.leaseDurationMs ?? LEASE_TIMING.leaseDurationMs;
+  const renewDeadlineMs = options.renewDeadlineMs ?? LEASE_TIMING.renewDeadlineMs;
+  const renewMs = options.renewMs ?? LEASE_TIMING.renewMs;
+  const timing: LeaseTiming = { leaseDurationMs, renewDeadlineMs, renewMs };
+  checkTiming(timing);
 
   /** The Lease as last seen, and when it was first seen so. */
   let seen: { readonly lease: Lease; readonly atMs: number } | undefined;
 
-  const pause = () => sleep(clock, retryPeriodMs * (1 + 0.2 * random()), signal);
+  const pause = () => sleep(clock, renewMs * (1 + 0.2 * random()), signal);
 
   while (!signal.aborted) {
-    if (!(await attempt(() => acquire()))) {
+    const sentAtMs = clock.monotonicMs();
+    if (!(await attempt(renewDeadlineMs, acquire))) {
       await pause();
       continue;
     }
     logger.info({ lease: name, identity }, 'leading');
-    await holdAndLead();
+    await holdAndLead(sentAtMs);
     logger.info({ lease: name, identity }, 'no longer leading');
   }
 
-  async function attempt(step: () => Promise<boolean>): Promise<boolean> {
+  async function attempt(limitMs: number, step: (call: CallOptions) => Promise<boolean>): Promise<boolean> {
+    const limit = new AbortController();
+    const disarm = clock.after(limitMs, () => limit.abort(new Error(`no answer within ${limitMs} ms`)));
     try {
-      return await step();
+      return await step({ signal: AbortSignal.any([signal, limit.signal]) });
     } catch (error) {
       if (!signal.aborted)
         logger.warn({ lease: name, ...errorFields(error) }, 'the lease could not be reached');
       return false;
+    } finally {
+      disarm();
     }
   }
 
+  /** One request when nobody has written to the Lease since we did. */
+  async function renew(call: CallOptions): Promise<boolean> {
+    const lease = seen?.lease;
+    if (lease?.spec?.holderIdentity === identity) {
+      const spec = { ...lease.spec, ...held(microTime(clock.now())) };
+      if (remember(await replaceLease(client, lease, spec, call))) return true;
+    }
+    return acquire(call);
+  }
+
   /** True when this process holds the Lease now. Also renews. */
-  async function acquire(): Promise<boolean> {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(renewDeadlineMs)]);
-    const call = { signal: deadline };
+  async function acquire(call: CallOptions): Promise<boolean> {
     const found = await readLease(client, { namespace, name }, call);
     const now = microTime(clock.now());
     if (found === undefined) {
@@ -117,7 +125,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     return written !== undefined;
   }
 
-  async function holdAndLead(): Promise<void> {
+  async function holdAndLead(acquiredAtMs: number): Promise<void> {
     const leading = new AbortController();
     const stopLeading = (why: string) => leading.abort(new Error(why));
     const outer = () => stopLeading('the process ends');
@@ -125,7 +133,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     if (signal.aborted) outer();
     const work = options.lead(leading.signal).finally(() => stopLeading('the work ended'));
     try {
-      await renewUntil(leading.signal, stopLeading);
+      await renewUntil(acquiredAtMs, leading.signal, stopLeading);
     } finally {
       signal.removeEventListener('abort', outer);
       // Only when the work has really stopped may anybody else begin.
@@ -134,9 +142,13 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   }
 
   /** Returns when the lead is lost or given up. */
-  async function renewUntil(leading: AbortSignal, stopLeading: (why: string) => void): Promise<void> {
+  async function renewUntil(
+    acquiredAtMs: number,
+    leading: AbortSignal,
+    stopLeading: (why: string) => void,
+  ): Promise<void> {
     // Measured from before the request: the server's and the others' clocks start no earlier.
-    let renewedAt = clock.monotonicMs();
+    let renewedAt = acquiredAtMs;
     const nothing: () => void = () => undefined;
     const armed = { cancel: nothing };
     const arm = () => {
@@ -147,11 +159,13 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     };
     arm();
     try {
-      while (!leading.aborted) {
-        await sleep(clock, retryPeriodMs, leading);
+      for (let pause = renewMs; !leading.aborted; ) {
+        await sleep(clock, pause, leading);
         if (leading.aborted) return;
         const startedAt = clock.monotonicMs();
-        if (await attempt(acquire)) {
+        const renewed = await attempt(attemptMs(renewedAt + renewDeadlineMs - startedAt, timing), renew);
+        pause = pauseMs(renewed, clock.monotonicMs() - startedAt, timing);
+        if (renewed) {
           renewedAt = startedAt;
           arm();
         } else if (seen !== undefined && seen.lease.spec?.holderIdentity !== identity) {
@@ -163,18 +177,14 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     }
   }
 
-  /** Gives the Lease back when it is still ours; best effort. */
+  /** Gives the Lease back when it is still ours, whichever of our renewals was the last; best effort. */
   async function release(): Promise<void> {
-    const held = seen?.lease;
-    if (held?.spec?.holderIdentity !== identity) return;
-    const spec = {
-      ...held.spec,
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      renewTime: microTime(clock.now()),
-    };
+    const { holderIdentity, leaseTransitions: incarnation = 0 } = seen?.lease.spec ?? {};
+    if (holderIdentity !== identity) return;
+    const changes = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+    const call = { signal: AbortSignal.timeout(2_000) };
     try {
-      await replaceLease(client, held, spec, { signal: AbortSignal.timeout(2_000) });
+      await patchHeld(client, { namespace, name, holder: identity, incarnation }, changes, call);
     } catch (error) {
       logger.warn({ lease: name, ...errorFields(error) }, 'the lease could not be given back');
     }
