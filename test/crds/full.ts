@@ -53,6 +53,8 @@ export const FULL = {
       sandbox: { kind: 'PodPool', name: 'analysis-1', namespace: 'sandboxes' },
       session: 'session-1',
       checkpoint: { sequence: 3, key: 'checkpoints/1/3' },
+      workflow: { generation: 4, revision: 'analyze-failures-4' },
+      noteProgressTime: time,
       approvals: [
         {
           ...{ id: '0123456789ab', tool: 'docs_get-page', arguments: '{}', digest: 'e'.repeat(64) },

@@ -17,6 +17,7 @@ it.each([
   'secrets.example',
   'agentworkflow-code-review',
   'agentworkflow-konflux',
+  'agentworkflow-mcp',
   'sandboxpool-machines',
 ])('config/samples/%s.yaml is taken', async (name) => {
   for (const object of await sampleFile(name, namespaces)) {
@@ -27,7 +28,7 @@ it.each([
 it('every Secret that a sample names is in the example, with the key and a tier', async () => {
   const secrets = await sampleFile('secrets.example', namespaces);
   const workflows = await Promise.all(
-    ['agentworkflow', 'agentworkflow-code-review', 'agentworkflow-konflux'].map((name) =>
+    ['agentworkflow', 'agentworkflow-code-review', 'agentworkflow-konflux', 'agentworkflow-mcp'].map((name) =>
       sampleFile(name, namespaces),
     ),
   );
