@@ -9,6 +9,8 @@ export interface Program {
   readonly args: readonly string[];
   /** All that it gets. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where it runs. Programs leave files there: never in the folder that we were started in. */
+  readonly cwd: string;
 }
 
 export interface ProgramStreams {
@@ -30,12 +32,13 @@ export type ProgramExit = number | undefined;
  * Node's error when it cannot be started, with the source's error, or with the sink's.
  */
 export async function runProgram(
-  { name, args, env }: Program,
+  { name, args, env, cwd }: Program,
   { stdin, stdout, stderr, signal, onEnd }: ProgramStreams = {},
 ): Promise<ProgramExit> {
   const child = spawn(name, args, {
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env,
+    cwd,
     // A session of its own: Ctrl-C in the terminal is for us, who end the command before its connection.
     detached: true,
   });

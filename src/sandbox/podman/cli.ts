@@ -8,6 +8,11 @@ export interface PodmanCli {
   readonly program?: string;
   /** Environment of this process; podman gets only what it needs of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * Where podman runs, asked at every call; default `/`. What watches a container leaves a file there when memory
+   * runs out.
+   */
+  directory?(): string;
 }
 
 /** Exit code of podman, or of the command that it ran; undefined when podman itself was killed. */
@@ -28,7 +33,8 @@ export async function runPodman(
 ): Promise<PodmanExit> {
   const env = Object.fromEntries(Object.entries(cli.env).filter(([name]) => PASSED_ON.test(name)));
   try {
-    return await runProgram({ name: cli.program ?? 'podman', args, env }, streams);
+    const cwd = cli.directory?.() ?? '/';
+    return await runProgram({ name: cli.program ?? 'podman', args, env, cwd }, streams);
   } catch (error) {
     throw isSpawnFailure(error) ? spawnFailure(error) : error;
   }

@@ -1,4 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { errorFields, type Logger } from '../../kube/log.ts';
 import { commandSandbox } from '../command/sandbox.ts';
@@ -11,6 +14,8 @@ export interface PodmanSandboxOptions extends PodmanCli {
   readonly image: string;
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** Where the sandbox has a folder of its own; default the machine's for temporary files. */
+  readonly tempDir?: string;
   /** Ids that are used once. */
   readonly newId?: () => string;
   /** Eight hex digits that no other container's name has. */
@@ -32,19 +37,23 @@ export function podmanSandbox(options: PodmanSandboxOptions): Sandbox {
   const wish = { name, image, maxLifetimeSeconds, ...(limits === undefined ? {} : { limits }) };
   let dialect: PodmanDialect | undefined;
   let mayExist = false;
+  let folder: string | undefined;
+  const cli: PodmanCli = { ...options, directory: () => folder ?? '/' };
   const globalArgs = () => dialect?.global ?? [];
   return commandSandbox({
     ref: { kind: 'Podman', name },
-    commands: new PodmanCommands({ cli: options, globalArgs, container: name, clock, newId }),
+    commands: new PodmanCommands({ cli, globalArgs, container: name, clock, newId }),
     newId,
     async start(signal) {
       if (dialect !== undefined) return;
       mayExist = true;
       try {
-        dialect = await startContainer(options, wish, { logger, signal });
+        folder ??= await mkdtemp(join(options.tempDir ?? tmpdir(), `${name}-`));
+        dialect = await startContainer(cli, wish, { logger, signal });
       } catch (error) {
         // The abort may have come after the container; any other failure leaves none.
         if (signal?.aborted) await remove();
+        else await removeFolder();
         mayExist = false;
         throw error;
       }
@@ -55,12 +64,19 @@ export function podmanSandbox(options: PodmanSandboxOptions): Sandbox {
   async function remove(): Promise<void> {
     if (!mayExist) return;
     try {
-      const complaint = await removeContainer(options, name, globalArgs());
+      const complaint = await removeContainer(cli, name, globalArgs());
       if (complaint === undefined) mayExist = false;
       else warn({ error: complaint });
     } catch (error) {
       warn(errorFields(error));
     }
+    await removeFolder();
+  }
+
+  async function removeFolder(): Promise<void> {
+    const path = folder;
+    folder = undefined;
+    if (path !== undefined) await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 
   function warn(fields: object): void {

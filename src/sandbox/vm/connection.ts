@@ -4,7 +4,13 @@ import { type Clock, sleep } from '../../kube/clock.ts';
 import { VIRTUAL_MACHINE_INSTANCE, type VirtualMachineInstance } from '../../kube/kubevirt/kinds.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import { CappedOutput } from '../command/collect.ts';
-import { isSpawnFailure, type ProgramExit, type ProgramStreams, runProgram } from '../command/program.ts';
+import {
+  isSpawnFailure,
+  type Program,
+  type ProgramExit,
+  type ProgramStreams,
+  runProgram,
+} from '../command/program.ts';
 import { SandboxLostError, SandboxUnavailableError } from '../port.ts';
 import { connectionFolder } from './folder.ts';
 import { BOOT_ID_COMMAND, Greeting } from './greeting.ts';
@@ -94,7 +100,7 @@ export class MachineConnection {
     const log = join(folder, `log-${this.#sessions++}`);
     const args = sessionArgs(target, files, { log, command: remoteCommand(words) });
     try {
-      const exit = await runProgram({ name: 'ssh', args, env: this.#env }, streams);
+      const exit = await runProgram({ name: 'ssh', args, ...this.#surroundings }, streams);
       return { exit, complaint: await complaintIn(log) };
     } finally {
       await rm(log, { force: true });
@@ -186,7 +192,7 @@ export class MachineConnection {
         {
           name: 'ssh',
           args: connectArgs(target, files, { pinned: pinned !== undefined, log, command }),
-          env: this.#env,
+          ...this.#surroundings,
         },
         { stdin: 'open', stdout: greeting, stderr, signal: kill.signal },
       );
@@ -217,8 +223,9 @@ export class MachineConnection {
   }
 
   /** Nothing that names an agent, a proxy or another configuration. */
-  get #env(): Readonly<Record<string, string | undefined>> {
-    return { PATH: this.#options.env['PATH'], LC_ALL: 'C' };
+  get #surroundings(): Pick<Program, 'env' | 'cwd'> {
+    const { env, tempDir } = this.#options;
+    return { env: { PATH: env['PATH'], LC_ALL: 'C' }, cwd: tempDir };
   }
 }
 
