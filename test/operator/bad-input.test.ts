@@ -1,10 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { apply } from '../../hack/operator/install.ts';
 import { pool, run, workflow } from '../../hack/operator/objects.ts';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
-import { ENCODINGS, filesBelow, leaks } from '../builders/canaries.ts';
+import { ENCODINGS, filesBelow, leaks, type Sink } from '../builders/canaries.ts';
 import { sharedCluster } from '../cluster/shared.ts';
+import { type S3Server, startS3 } from '../fakes/s3/server.ts';
 import { aWorld, PROJECT, type World } from './world.ts';
+
+/** What lies in a bucket, with what stands in the headers beside it, and what was asked of it. */
+function objectsOf({ objects, log }: S3Server): Readonly<Record<string, Sink>> {
+  const bodies = [...objects].flatMap(([key, { body, headers }]) => [
+    [`s3/${key}`, body] as const,
+    [`s3 headers of ${key}`, JSON.stringify(headers)] as const,
+  ]);
+  return { ...Object.fromEntries(bodies), 's3 requests': log.join('\n') };
+}
 
 const condition = (agentRun: AgentRun, type = 'Succeeded') =>
   agentRun.status?.conditions?.find((one) => one.type === type);
@@ -178,6 +188,13 @@ describe('an AgentRun that cannot work', () => {
 
     const ended = await endOf('ordinary', {});
     expect(ended.status).toMatchObject({ phase: 'Succeeded', toolCalls: 2 });
+    // The same once more with a bucket in the place of the folder.
+    const s3 = await startS3('sessions');
+    onTestFinished(() => s3.stop());
+    await world.operator.stop();
+    const second = await world.restart({ store: { bucket: 'sessions', endpoint: s3.endpoint } });
+    await second.waitReady(120_000);
+    expect((await endOf('ordinary-in-s3', {})).status).toMatchObject({ phase: 'Succeeded', toolCalls: 2 });
     const { agents, sandboxes } = world.namespaces;
     const objects = async (kinds: string, namespace: string) =>
       world.kubectl(['get', kinds, '-n', namespace, '-o', 'json']);
@@ -188,8 +205,10 @@ describe('an AgentRun that cannot work', () => {
       resources: await objects('agentruns,agentworkflows,agentsessions,events,leases,configmaps', agents),
       sandboxes: await objects('pods,events,sandboxpools,configmaps,secrets', sandboxes),
       ...(await filesBelow(world.storeDir)),
+      ...objectsOf(s3),
     };
-    expect(Object.keys(sinks).some((name) => name.startsWith('sessions/'))).toBe(true);
+    for (const kept of ['sessions/', 'runs/', 's3/sessions/', 's3/runs/'])
+      expect(Object.keys(sinks).filter((name) => name.startsWith(kept))).not.toEqual([]);
     expect(sinks['model requests']).toContain('PATH=');
     expect(sinks['model requests']).toContain('[redacted]');
     expect(leaks(sinks, secrets)).toEqual([]);
