@@ -18,11 +18,15 @@ export interface ApplicationReport {
   readonly path: string;
   readonly base: ChartVersion | undefined;
   readonly head: ChartVersion | undefined;
+  /** Where the repository sets its values at the head, the last one wins. */
+  readonly valueSources?: readonly ValueSource[];
   /** Namespace, project, source, chart or cluster that moved: no version can bring that about. */
   readonly targeting: readonly Move[];
   readonly added: readonly ObjectRef[];
   readonly removed: readonly ObjectRef[];
   readonly changed: readonly ObjectChange[];
+  /** Objects that changed in nothing but labels that name the chart's version, and checksums of others. */
+  readonly relabelled?: number;
   /** Objects that are the same but for their apiVersion. */
   readonly apiVersionMoves: readonly (ObjectRef & { readonly from: string })[];
   readonly droppedVersions: readonly DroppedVersion[];
@@ -45,10 +49,18 @@ export interface ChartVersion {
   readonly appVersion?: string;
 }
 
+/** A file, or the block at a dotted key inside it: `spec.source.helm.valuesObject`. */
+export interface ValueSource {
+  readonly path: string;
+  readonly key?: string;
+}
+
 export interface Move {
   readonly what: 'Namespace' | 'Project' | 'Source' | 'Chart' | 'Cluster' | 'ReleaseName';
   readonly from: string;
   readonly to: string;
+  /** The rendered object that moved, where it is not the application itself. */
+  readonly object?: ObjectRef;
 }
 
 export interface ObjectRef {

@@ -1,0 +1,124 @@
+import { type ChartFiles, chartFiles, chartText } from '../chart/files.ts';
+import {
+  type ChartArchive,
+  ChartUnavailableError,
+  type Helm,
+  type HelmRequest,
+  type RepositoryTree,
+} from '../port.ts';
+import { type Application, fileText, type ValuesLayer } from './applications/application.ts';
+import { inFolder } from './applications/argo.ts';
+import type { Charts } from './charts.ts';
+import { merged, parsedValues, type Values } from './values/merge.ts';
+
+/** One application at one commit, as far as it came. */
+export type Side =
+  | (Fetched & {
+      readonly kind: 'Rendered';
+      readonly manifests: string;
+      /** A second rendering of the same, where templates make values up: what differs between the two says nothing. */
+      readonly again?: string;
+    })
+  /** Helm's own words, one line each. */
+  | (Fetched & { readonly kind: 'SchemaRefused'; readonly lines: readonly string[] })
+  | { readonly kind: 'Unrenderable'; readonly message: string };
+
+export interface Fetched {
+  readonly archive: ChartArchive;
+  readonly files: ChartFiles;
+  readonly request: HelmRequest;
+  /** What the repository sets, merged; undefined: too large to be looked into, or no YAML. */
+  readonly set: Values | undefined;
+}
+
+export interface Tools {
+  readonly charts: Charts;
+  readonly helm: Helm;
+}
+
+/** Fetches and renders. What is wrong with chart or values is a value; what the sandbox throws is thrown. */
+export async function renderSide(
+  { charts, helm }: Tools,
+  tree: RepositoryTree,
+  application: Application,
+  signal: AbortSignal | undefined,
+): Promise<Side> {
+  let archive: ChartArchive;
+  let values: readonly string[];
+  let files: ChartFiles;
+  try {
+    archive = await charts.get(tree, application.chart, signal);
+    files = await chartFiles(archive);
+    values = await layersOf(archive, application.values);
+  } catch (error) {
+    if (error instanceof ChartUnavailableError) return { kind: 'Unrenderable', message: error.message };
+    throw error;
+  }
+  const { release, namespace, includeCrds, apiVersions, kubeVersion } = application;
+  const request: HelmRequest = {
+    chart: archive.bytes,
+    values,
+    release,
+    namespace,
+    includeCrds,
+    ...(apiVersions !== undefined && { apiVersions }),
+    ...(kubeVersion !== undefined && { kubeVersion }),
+  };
+  const result = await helm.template(request, signal);
+  if (result.kind === 'Failed') return { kind: 'Unrenderable', message: result.message };
+  const fetched = { archive, files, request, set: setBy(tree, application, values) };
+  if (result.kind === 'SchemaRefused')
+    return { ...fetched, kind: 'SchemaRefused', lines: linesOf(result.message) };
+  const rendered = { ...fetched, kind: 'Rendered', manifests: result.manifests } as const;
+  if (!makesValuesUp(files)) return rendered;
+  const again = await helm.template(request, signal);
+  return again.kind === 'Rendered' ? { ...rendered, again: again.manifests } : rendered;
+}
+
+const MAKING_UP =
+  /\b(rand(AlphaNum|Alpha|Numeric|Ascii|Bytes|Int)|uuidv4|gen(CA|SelfSignedCert|SignedCert|PrivateKey)\w*|htpasswd|bcrypt|now|shuffle)\b/;
+
+function makesValuesUp({ templates, subcharts }: ChartFiles): boolean {
+  const actions = (text: string): readonly string[] => text.match(/\{\{[\s\S]*?\}\}/g) ?? [];
+  return (
+    templates.some(
+      ({ text }) => MAKING_UP.test(text) && actions(text).some((action) => MAKING_UP.test(action)),
+    ) || [...subcharts.values()].some(makesValuesUp)
+  );
+}
+
+async function layersOf(archive: ChartArchive, layers: readonly ValuesLayer[]): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for (const layer of layers) {
+    const text = layer.kind === 'Text' ? layer.text : await chartText(archive, layer.file);
+    if (text === undefined) {
+      const { name, version } = archive.reference;
+      const file = layer.kind === 'InChart' ? layer.file : '';
+      throw new ChartUnavailableError(
+        `The chart ${name} ${version} has no file ${file}, which its values are to come from.`,
+      );
+    }
+    texts.push(text);
+  }
+  return texts;
+}
+
+/** In a folder of the repository the chart's own values.yaml is ours too. */
+function setBy(tree: RepositoryTree, { chart }: Application, layers: readonly string[]): Values | undefined {
+  const own = chart.kind === 'Folder' ? fileText(tree, inFolder(chart.directory, 'values.yaml')) : undefined;
+  let set: Values | undefined = {};
+  for (const text of [...(own?.kind === 'Text' ? [own.text] : []), ...layers]) {
+    const values = parsedValues(text);
+    set = set === undefined || values === undefined ? undefined : merged(set, values);
+  }
+  return set;
+}
+
+const MAX_LINES = 50;
+
+const linesOf = (message: string): readonly string[] =>
+  message
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .slice(0, MAX_LINES);
