@@ -8,6 +8,7 @@ import type { RunWish } from '../cli/run-event.ts';
 import { runNote } from '../cli/run-note.ts';
 import { effectiveRun } from '../controllers/run/effective.ts';
 import { pricesOf } from '../controllers/run/prices.ts';
+import { isAutomatic } from '../controllers/run/rivals.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import { API_VERSION } from '../crds/meta.ts';
@@ -219,7 +220,8 @@ async function noteOf(parts: {
     mergeRequest,
     marker: {
       ...{ id: sessionId, wf: workflowRef.name, run: run.metadata.uid ?? '' },
-      ...(mergeRequest.sha === undefined ? {} : { sha: mergeRequest.sha }),
+      // As the operator's runs: what people ask for counts for no limit.
+      ...(isAutomatic(run) && mergeRequest.sha !== undefined ? { sha: mergeRequest.sha } : {}),
     },
     internal: parts.effective.internalNote,
     model: parts.model.name,

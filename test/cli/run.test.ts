@@ -287,6 +287,18 @@ describe('--publish note', () => {
     expect(note?.internal).toBe(true);
     expect(note?.body).toMatch(/^\*\*The cache is not emptied\.\*\*/);
     expect(note?.body).toContain('hummingbird-session');
+    // Nobody counts what people ask for.
+    expect(note?.body.split('\n').at(-1)).not.toContain('"sha"');
+  });
+
+  it('names the commit in the marker of what an event has caused, so that it counts', async () => {
+    const before = notes().length;
+    const event = pipelineHook(world.gitlab.url, world.pipeline);
+    const args = ['--event', JSON.stringify(event), '--publish', 'note', '--sandbox', 'none'];
+    const { code } = await world.run(args, { HUMMINGBIRD_MARKER_KEYS: MARKER_KEYS });
+    expect(code).toBe(0);
+    const marker = notes()[before]?.body.split('\n').at(-1);
+    expect(marker).toContain(`"sha":"${world.mergeRequest.sha}"`);
   });
 });
 
