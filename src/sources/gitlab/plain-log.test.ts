@@ -4,7 +4,7 @@ import { LogFilter, plainLog } from './plain-log.ts';
 
 const plain = (text: string) => {
   const filter = new LogFilter();
-  return filter.push(text) + filter.end();
+  return Buffer.concat([filter.push(Buffer.from(text)), filter.end()]).toString();
 };
 
 async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
@@ -104,8 +104,8 @@ test('what is found in long runs is what the machine finds by character', () => 
     fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
       const text = parts.join('ordinary text\n');
       const filter = new LogFilter();
-      const byCharacter = text.split('').map((unit) => filter.push(unit));
-      expect(plain(text)).toBe(byCharacter.join('') + filter.end());
+      const byCharacter = [...text].map((character) => Buffer.from(filter.push(Buffer.from(character))));
+      expect(plain(text)).toBe(Buffer.concat([...byCharacter, filter.end()]).toString());
     }),
     { numRuns: 1000 },
   );
@@ -123,10 +123,12 @@ test('the same holds for bytes that are no UTF-8', async () => {
 
 test('a log may be cut at any place, also in two', async () => {
   const bytes = Buffer.from(
-    '2026-11-30T08:00:00.123456Z 00O section_start:1700000000:build[collapsed=true]\r\u001b[0K\u001b[32;1m$ make é👩\u001b[0;m\n' +
+    'first line\n' +
+      '2026-11-30T08:00:00.123456Z 00O section_start:1700000000:build[collapsed=true]\r\u001b[0K\u001b[32;1m$ make é👩\u001b[0;m\n' +
+      '\u001b[0K2026-11-30T08:00:01.123456Z 00E section_end:1700000001:build\r\u001b[0Kok\u009f\n' +
       '10%\r20%\u001b[K\r100%\r\n\u001b]0;title\u001b\\src/a.ts\nsection_end:1700000001:build\r\u001b[0K\nend\u001b[3',
   );
-  const expected = '$ make é👩\n10%\n20%\n100%\nsrc/a.ts\n\nend';
+  const expected = 'first line\n$ make é👩\nok\n10%\n20%\n100%\nsrc/a.ts\n\nend';
   for (let first = 0; first <= bytes.length; first++) {
     expect(await collect(plainLog(cut(bytes, [first])))).toBe(expected);
     for (const second of [1, 2, 3, 31])

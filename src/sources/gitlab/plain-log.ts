@@ -1,18 +1,20 @@
+import { LogPiece, TIME_LENGTH } from './ordinary-log.ts';
+import { WholeCharacters, widthOf } from './whole-characters.ts';
+
 /**
  * A job's trace as plain text: no terminal sequences, no `section_start:…` and `section_end:…` markers, what was written
  * over (`\r`) on lines of its own, invalid UTF-8 replaced. A state machine by character, so that the result is the same
  * wherever the chunks are cut, and memory stays constant however long a sequence pretends to be.
  */
 export async function* plainLog(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: false });
-  const encoder = new TextEncoder();
+  const characters = new WholeCharacters();
   const filter = new LogFilter();
   for await (const chunk of chunks) {
-    const text = filter.push(decoder.decode(chunk, { stream: true }));
-    if (text !== '') yield encoder.encode(text);
+    const text = filter.push(characters.push(chunk));
+    if (text.length > 0) yield text;
   }
-  const rest = filter.push(decoder.decode()) + filter.end();
-  if (rest !== '') yield encoder.encode(rest);
+  const rest = Buffer.concat([filter.push(characters.end()), filter.end()]);
+  if (rest.length > 0) yield rest;
 }
 
 type State =
@@ -34,138 +36,110 @@ const MAX_MARKER = 512;
 const MARKER = /^(?:\S{27} [0-9a-f]{2}[OE][ +])?section_(?:start|end):\d+:[^\s[\]]+(?:\[[^\]\n]*\])?$/;
 
 /** Runners may put this before every line: time, stream number, output or error, new line or continued. */
-const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z [0-9a-f]{2}[OE][ +]`;
-const TIMESTAMP = new RegExp(`^${TIME}$`);
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z [0-9a-f]{2}[OE][ +]$/;
 const TIMESTAMP_SAMPLE = '2000-01-01T00:00:00.000000Z 00O ';
 const WORD = 'section_';
+/** Stands for all characters of which nothing depends on which one it is. */
+const ANY_OTHER = '\u0100';
 
 export class LogFilter {
   #state: State = 'Text';
   #sequence = 0;
-  /** Start of a line that may become a section marker. */
+  /** Start of a line that may become a section marker, a byte in each unit. */
   #held = '';
   #holding = true;
   #afterReturn = false;
 
-  push(text: string): string {
-    let out = '';
+  /** Whole characters of UTF-8; an answer without change is `bytes` itself. */
+  push(bytes: Uint8Array): Uint8Array {
+    // A byte gives one at the most, but for what was held and the line that a return before has begun.
+    let out: Output | undefined;
+    const piece = new LogPiece(bytes);
     let at = 0;
-    while (at < text.length) {
-      if (this.#isPlain) {
-        const end = nextSpecial(text, at);
-        if (end > at) out += text.slice(at, end);
-        at = end;
-        const known = wholeAt(text, at);
-        if (known !== undefined) {
-          out += known.shown;
-          at += known.length;
-          continue;
-        }
+    while (at < bytes.length) {
+      if (this.#state === 'Text' && !this.#holding) {
+        const end = piece.ordinaryUntil(at);
+        if (at === 0 && end === bytes.length) return bytes;
+        out ??= new Output(bytes.length + this.#held.length + 1);
+        out.bytes(bytes, at, end);
+        const line = piece.colouredStart(end);
+        if (line !== undefined) out.bytes(bytes, end, line.shownUntil);
+        at = line?.next ?? piece.sequenceEnd(end) ?? end;
+        if (at > end || at === bytes.length) continue;
       }
-      out += this.#step(text.charAt(at));
-      at += 1;
+      out ??= new Output(bytes.length + this.#held.length + 1);
+      at = this.#step(piece, at, out);
     }
-    return out;
+    return out?.taken() ?? bytes;
   }
 
-  /** Whether an ordinary character would be shown as it is, and change nothing. */
-  get #isPlain(): boolean {
-    return this.#state === 'Text' && !this.#holding && !this.#afterReturn;
+  end(): Uint8Array {
+    const out = new Output(this.#held.length);
+    this.#release(out);
+    return out.taken();
   }
 
-  end(): string {
-    return this.#release();
-  }
-
-  #step(character: string): string {
-    if (this.#state !== 'Text') return this.#inSequence(character);
-    if (character === '\u001b') {
-      this.#state = 'Escape';
+  /** Takes the character at `at`, or the whole time that starts a line; returns where the next one starts. */
+  #step(piece: LogPiece, at: number, out: Output): number {
+    const { bytes } = piece;
+    const first = bytes[at] ?? 0;
+    const end = at + widthOf(first);
+    // 0x80 to 0xbf are characters of their own after this one: the controls among them count.
+    const code = first === 0xc2 ? (bytes[at + 1] ?? 0) : first;
+    const character = first < 0x80 || first === 0xc2 ? String.fromCharCode(code) : ANY_OTHER;
+    if (this.#state !== 'Text') {
+      if (this.#endsSequence(character)) this.#visible(character, bytes, at, end, out);
+    } else if (character === '\u001b' || character === '\u009b') {
+      this.#state = character === '\u001b' ? 'Escape' : 'Control';
       this.#sequence = 0;
-      return '';
-    }
-    if (character === '\u009b') {
-      this.#state = 'Control';
-      this.#sequence = 0;
-      return '';
-    }
-    return this.#visible(character);
+    } else if (this.#holding && this.#held === '' && piece.hasTimeAt(at)) {
+      if (this.#afterReturn) out.text('\n');
+      this.#afterReturn = false;
+      this.#held = latin1(bytes, at, at + TIME_LENGTH);
+      return at + TIME_LENGTH;
+    } else this.#visible(character, bytes, at, end, out);
+    return end;
   }
 
-  #inSequence(character: string): string {
+  /** Whether the character is the text's again, since no sequence is as long or goes over a line's end. */
+  #endsSequence(character: string): boolean {
     this.#sequence += 1;
-    // No sequence spans lines, except in the strings of a broken program: the line end wins.
+    // In the strings of a broken program, too, the line end wins.
     if (character === '\n' || this.#sequence > MAX_SEQUENCE) {
       this.#state = 'Text';
-      return this.#visible(character);
+      return true;
     }
-    if (character === '\u001b') {
-      this.#state = this.#state === 'String' ? 'StringEscape' : 'Escape';
-      return '';
-    }
-    this.#state = next(this.#state, character);
-    return '';
+    if (character === '\u001b') this.#state = this.#state === 'String' ? 'StringEscape' : 'Escape';
+    else this.#state = next(this.#state, character);
+    return false;
   }
 
-  #visible(character: string): string {
-    if (character === '\r') {
-      const marker = this.#holding && MARKER.test(this.#held);
-      const out = marker ? '' : this.#release();
-      if (marker) this.#held = '';
+  #visible(character: string, bytes: Uint8Array, at: number, end: number, out: Output): void {
+    if (character === '\r' || character === '\n') {
+      const isMarker = this.#holding && MARKER.test(utf8(this.#held));
+      if (isMarker) this.#held = '';
+      else this.#release(out);
       this.#holding = true;
-      this.#afterReturn = !marker;
-      return out;
+      this.#afterReturn = character === '\r' && !isMarker;
+      if (character === '\n') out.text('\n');
+      return;
     }
-    if (character === '\n') {
-      const out = this.#holding && MARKER.test(this.#held) ? '' : this.#release();
-      this.#held = '';
-      this.#holding = true;
-      this.#afterReturn = false;
-      return `${out}\n`;
-    }
-    if (character !== '\t' && (character < ' ' || (character >= '\u007f' && character <= '\u009f')))
-      return '';
+    if (character !== '\t' && (character < ' ' || (character >= '\u007f' && character <= '\u009f'))) return;
     // A lone return goes back to the start of the line; shown here as a line of its own.
-    const start = this.#afterReturn ? '\n' : '';
+    if (this.#afterReturn) out.text('\n');
     this.#afterReturn = false;
-    if (!this.#holding) return start + character;
-    this.#held += character;
-    if (mayBecomeMarker(this.#held)) return start;
-    return start + this.#release();
+    if (!this.#holding) out.bytes(bytes, at, end);
+    else {
+      this.#held += latin1(bytes, at, end);
+      if (!mayBecomeMarker(this.#held)) this.#release(out);
+    }
   }
 
-  #release(): string {
-    const held = this.#held;
+  #release(out: Output): void {
+    out.text(this.#held);
     this.#held = '';
     this.#holding = false;
-    return held;
   }
-}
-
-// Most of a log is plain text, and hundreds of megabytes are not walked through by character: text that the machine would
-// leave as it is, whole sequences and starts of lines are found by these. They shorten the machine's way, no more.
-const CONTROLS = String.raw`\0-\x08\x0b-\x1f\x7f-\x9f`;
-/** What starts neither a marker nor a time. */
-const ORDINARY = String.raw`[^s\d${CONTROLS}]`;
-/** A control sequence to its end, in far fewer characters than MAX_SEQUENCE. */
-const WHOLE_SEQUENCE = String.raw`\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]`;
-
-const SPECIAL = new RegExp(`[${CONTROLS}]|\n(?!${ORDINARY})`, 'g');
-const SEQUENCE = new RegExp(WHOLE_SEQUENCE, 'y');
-const LINE_START = new RegExp(`\n(${TIME})?(?:${WHOLE_SEQUENCE})*(?=${ORDINARY})`, 'y');
-
-function nextSpecial(text: string, from: number): number {
-  SPECIAL.lastIndex = from;
-  return SPECIAL.exec(text)?.index ?? text.length;
-}
-
-/** A sequence or the start of a line that lies whole in the text: its length, and what is shown of it. */
-function wholeAt(text: string, at: number): { readonly length: number; readonly shown: string } | undefined {
-  const pattern = text[at] === '\n' ? LINE_START : SEQUENCE;
-  pattern.lastIndex = at;
-  const found = pattern.exec(text);
-  if (found === null) return undefined;
-  return { length: found[0].length, shown: pattern === SEQUENCE ? '' : `\n${found[1] ?? ''}` };
 }
 
 /** Whether a line that starts so may still turn out to be a marker, with or without its time. */
@@ -196,3 +170,32 @@ function next(state: State, character: string): State {
       return 'Text';
   }
 }
+
+/** Bytes that are put together up to a size that is known before. */
+class Output {
+  readonly #bytes: Buffer;
+  #length = 0;
+
+  constructor(size: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(size);
+  }
+
+  bytes(source: Uint8Array, from: number, to: number): void {
+    this.#bytes.set(source.subarray(from, to), this.#length);
+    this.#length += to - from;
+  }
+
+  /** A byte in each unit. */
+  text(text: string): void {
+    this.#length += this.#bytes.write(text, this.#length, 'latin1');
+  }
+
+  taken(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
+const latin1 = (bytes: Uint8Array, from: number, to: number): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1');
+
+const utf8 = (latin1Text: string): string => Buffer.from(latin1Text, 'latin1').toString();
