@@ -141,7 +141,7 @@ async function clusterOf(context: string | undefined, image: string | undefined)
 }
 
 async function startKonflux(scene: DemoScene): Promise<KonfluxScene> {
-  const konflux = await konfluxScene(scene);
+  const konflux = await konfluxScene({ ...scene, project: scene.pipeline.project });
   cleanups.push({ what: 'KubeArchive and Testing Farm', run: () => konflux.stop() });
   terminal.detail(
     `tenant ${konflux.namespace} of Konflux: a build that only KubeArchive (a stand-in) still has,`,

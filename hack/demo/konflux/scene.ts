@@ -1,6 +1,7 @@
+import type { FakeGitLab } from '../../../test/fakes/gitlab/index.ts';
+import type { FakeMergeRequest, FakeProject } from '../../../test/fakes/gitlab/state.ts';
 import { type FakeKubeArchive, startKubeArchive } from '../../../test/fakes/kubearchive/server.ts';
 import { type FakeTestingFarm, startTestingFarm } from '../../../test/fakes/testing-farm/server.ts';
-import type { DemoScene } from '../scene.ts';
 import { BUILD, build, REQUEST_ID, TESTS } from './objects.ts';
 
 /** A tenant of Konflux whose integration tests run in Testing Farm, and what each of the three keeps of it. */
@@ -12,21 +13,32 @@ export interface KonfluxScene {
   stop(): Promise<void>;
 }
 
+/** A merge request whose tests do not run in GitLab. */
+export interface TestedElsewhere {
+  readonly gitlab: FakeGitLab;
+  readonly project: FakeProject;
+  readonly mergeRequest: FakeMergeRequest;
+  readonly testOutput: string;
+}
+
 /**
  * KubeArchive and Testing Farm stand-ins, and GitLab's statuses of what ran in Konflux. The build is over and only
  * KubeArchive has it; the tests failed, and their output, which is real, is an artifact of Testing Farm.
  */
-export async function konfluxScene(scene: DemoScene, namespace = 'checkout-tenant'): Promise<KonfluxScene> {
+export async function konfluxScene(
+  { gitlab, project, mergeRequest, testOutput }: TestedElsewhere,
+  namespace = 'checkout-tenant',
+): Promise<KonfluxScene> {
   const [archive, farm] = await Promise.all([startKubeArchive(), startTestingFarm()]);
-  const { sha } = scene.mergeRequest;
+  const { sha, author } = mergeRequest;
   archive.state.keep(...build(namespace, sha));
-  publishResults(farm, scene.testOutput);
+  publishResults(farm, testOutput);
   for (const [name, pipelineRun, status] of [
     ['Konflux / checkout-on-pull-request', BUILD, 'success'],
     ['Konflux / checkout-integration', TESTS, 'failed'],
   ] as const)
-    scene.gitlab.state.status(scene.pipeline.project, {
-      ...{ sha, name, status, author: scene.mergeRequest.author },
+    gitlab.state.status(project, {
+      ...{ sha, name, status, author },
       targetUrl: `https://konflux-ui.example.org/ns/${namespace}/pipelinerun/${pipelineRun}`,
       description: status === 'failed' ? 'Integration test failed' : 'Build succeeded',
     });
