@@ -1,6 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { Log } from './paths.ts';
+import { withLock } from './lock.ts';
+import { cacheRoot, type Log } from './paths.ts';
 import { run, toolPath } from './run.ts';
 
 export interface Need {
@@ -45,10 +46,20 @@ export async function ensurePackages(log: Log): Promise<void> {
   await installMissing(needs, log);
 }
 
-/** Throws one sentence with the command when it cannot. Needs root. */
+/** Throws one sentence with the command when it cannot. Needs root. Of two processes at once one installs at a time. */
 export async function installMissing(wanted: readonly Need[], log: Log): Promise<void> {
-  const missing = wanted.filter((need) => !need.anyOf.some(present)).map((need) => need.package);
-  if (missing.length === 0) return;
+  if (missingOf(wanted).length === 0) return;
+  await withLock(join(cacheRoot(), 'packages.lock'), 'installing packages', log, async () => {
+    const missing = missingOf(wanted);
+    if (missing.length > 0) await installAll(missing, log);
+  });
+}
+
+function missingOf(wanted: readonly Need[]): readonly string[] {
+  return wanted.filter((need) => !need.anyOf.some(present)).map((need) => need.package);
+}
+
+async function installAll(missing: readonly string[], log: Log): Promise<void> {
   const install = ['apt-get', 'install', '-y', '--no-install-recommends', ...missing];
   if (!present('apt-get')) {
     throw new Error(

@@ -23,14 +23,15 @@ export async function downloadPackages(
   directory: string,
   packages: readonly string[],
   log: Log,
+  what = 'the sandbox image, once (some 30 MB)',
 ): Promise<readonly string[]> {
   if (!existsSync(directory)) {
     if (!present('apt-get') || !present('dpkg-deb')) {
       throw new Error(
-        'the sandbox image is made of Debian packages: apt-get and dpkg-deb are missing on this machine',
+        `missing on this machine: apt-get and dpkg-deb; Debian packages are needed for ${what}`,
       );
     }
-    log('downloading the Debian packages of the sandbox image, once (some 30 MB)');
+    log(`downloading the Debian packages of ${what}`);
     const work = `${directory}.partial`;
     rmSync(work, { recursive: true, force: true });
     mkdirSync(join(work, 'partial'), { recursive: true });

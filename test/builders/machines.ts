@@ -30,7 +30,10 @@ export interface MachineWorld extends KubeAccess {
   leftFiles(): Promise<readonly string[]>;
 }
 
-export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<MachineWorld> {
+export async function machineWorld(
+  faults?: KubeVirtOptions['faults'],
+  boot?: KubeVirtOptions['boot'],
+): Promise<MachineWorld> {
   const access = await kubeAccess();
   const namespaces = await twoNamespaces();
   const namespace = namespaces.sandboxes;
@@ -41,6 +44,7 @@ export async function machineWorld(faults?: KubeVirtOptions['faults']): Promise<
     transport,
     namespace,
     ...(faults === undefined ? {} : { faults }),
+    ...(boot === undefined ? {} : { boot }),
   });
   return {
     ...access,

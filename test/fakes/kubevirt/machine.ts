@@ -10,9 +10,17 @@ import { installMissing } from '../../../hack/cluster/packages.ts';
 import { run, toolPath } from '../../../hack/cluster/run.ts';
 import { HOST_ADDRESS, plugIn, unplug } from './network.ts';
 
-/** A real sshd in namespaces of its own, with the unprivileged user `sandbox`: what stands for a booted guest. */
-export interface Machine {
+/** What stands for the guest of a VirtualMachineInstance. */
+export interface Booted {
   readonly address: string;
+  /** Resolves when it has ended, for whatever reason; left out by one that only ends by `kill`. */
+  readonly ended?: Promise<void>;
+  /** Ends every process of the machine; its address is free afterwards. */
+  kill(): Promise<void>;
+}
+
+/** A real sshd in namespaces of its own, with the unprivileged user `sandbox`. */
+export interface Machine extends Booted {
   /** Starts the sshd that was held back, or does nothing. */
   startSshd(): Promise<void>;
   /** Ends the sshd and every connection; nobody listens afterwards. */
@@ -20,8 +28,6 @@ export interface Machine {
   /** As after another boot: other boot id, same address, and another host key unless the image brings it. */
   replace(options?: { readonly keepHostKey?: boolean }): Promise<void>;
   log(): Promise<string>;
-  /** Ends every process of the machine; its address is free afterwards. */
-  kill(): Promise<void>;
 }
 
 export interface MachineWish {

@@ -17,7 +17,13 @@ import type { KubeClient } from '../../../src/kube/port.ts';
 import type { Transport } from '../../../src/kube/transport.ts';
 import { kubectl } from '../../crds/kubectl.ts';
 import { applyKubeVirt } from './crds.ts';
-import { bootMachine, ensureMachinePackages, type Machine } from './machine.ts';
+import {
+  type Booted,
+  bootMachine,
+  ensureMachinePackages,
+  type Machine,
+  type MachineWish,
+} from './machine.ts';
 import { decideReplicaSet } from './replica-set.ts';
 
 /** What goes wrong with one machine; nothing when left out. */
@@ -50,6 +56,8 @@ export interface KubeVirtOptions {
   readonly transport: Transport;
   readonly namespace: string;
   readonly faults?: (machine: VirtualMachineInstance) => Faults;
+  /** What fulfils a VirtualMachineInstance; default: an sshd in namespaces of its own, which knows all faults. */
+  readonly boot?: (wish: MachineWish) => Promise<Booted>;
   /** As administrator, for the kinds; default: the test's cluster. */
   readonly kubectl?: (args: readonly string[], input?: string) => Promise<string>;
 }
@@ -58,11 +66,11 @@ const FINALIZER = 'foregroundDeleteVirtualMachine';
 const NODE = 'node1';
 
 export async function startKubeVirt(options: KubeVirtOptions): Promise<KubeVirt> {
-  const { kube, transport, namespace, faults = () => ({}) } = options;
+  const { kube, transport, namespace, faults = () => ({}), boot: bootOne = bootMachine } = options;
   await Promise.all([applyKubeVirt(options.kubectl ?? kubectl), ensureMachinePackages()]);
   const machines = createInformer({ transport, kind: VIRTUAL_MACHINE_INSTANCE, namespace });
   const sets = createInformer({ transport, kind: VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, namespace });
-  const guests = new Map<string, Machine>();
+  const guests = new Map<string, Booted>();
   const stopping = new AbortController();
 
   const instances = createController({
@@ -119,13 +127,16 @@ export async function startKubeVirt(options: KubeVirtOptions): Promise<KubeVirt>
     }
     const guest =
       guests.get(uid) ??
-      (await bootMachine({
+      (await bootOne({
         name: machine.metadata.name ?? '',
         keys: fault.keys === 'none' ? '' : await keysOf(machine),
       }));
     guests.set(uid, guest);
-    if (fault.sshd === undefined) await guest.startSshd();
-    else if (fault.sshd !== 'never') void later(fault.sshd.lateMs, () => guest.startSshd());
+    void guest.ended?.then(() => tellOfTheEnd(machine));
+    if (isMachine(guest)) {
+      if (fault.sshd === undefined) await guest.startSshd();
+      else if (fault.sshd !== 'never') void later(fault.sshd.lateMs, () => guest.startSshd());
+    }
     await setStatus(machine, { phase: 'Running', interfaces });
     const giveAddress = () =>
       setStatus(machine, {
@@ -135,6 +146,12 @@ export async function startKubeVirt(options: KubeVirtOptions): Promise<KubeVirt>
       });
     if (fault.address === undefined) await giveAddress();
     else if (fault.address !== 'never') void later(fault.address.lateMs, giveAddress);
+  }
+
+  async function tellOfTheEnd(machine: VirtualMachineInstance): Promise<void> {
+    if (stopping.signal.aborted) return;
+    const status: MachineStatus = { phase: 'Failed', activePods: {}, conditions: [readyIs('False')] };
+    await setStatus(machine, status).catch((error: unknown) => console.error('kubevirt:', error));
   }
 
   async function reconcileSet(set: VirtualMachineInstanceReplicaSet): Promise<void> {
@@ -222,7 +239,8 @@ export async function startKubeVirt(options: KubeVirtOptions): Promise<KubeVirt>
 
   function machineOf(name: string): Machine {
     const guest = guests.get(known(name).metadata.uid ?? '');
-    if (guest === undefined) throw new Error(`VirtualMachineInstance ${name} has no guest`);
+    if (guest === undefined || !isMachine(guest))
+      throw new Error(`VirtualMachineInstance ${name} has no guest that can be told to fail`);
     return guest;
   }
 
@@ -263,6 +281,8 @@ function ownerOf({ apiVersion, kind, metadata }: VirtualMachineInstanceReplicaSe
   const { name = '', uid = '' } = metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
+
+const isMachine = (guest: Booted): guest is Machine => 'startSshd' in guest;
 
 const readyIs = (status: 'True' | 'False') => ({ type: 'Ready', status }) as const;
 
