@@ -62,6 +62,23 @@ export const dotted = (path: Path): string => path.join('.');
 export const isWithin = (path: Path, ancestor: Path): boolean =>
   ancestor.length <= path.length && ancestor.every((key, at) => path[at] === key);
 
+/** Data that somebody else parsed, as a value: what JSON has no word for is null. */
+export function jsonValue(data: unknown): Value {
+  if (Array.isArray(data)) return data.map(jsonValue);
+  switch (typeof data) {
+    case 'string':
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return data;
+    case 'object':
+      if (data === null) return null;
+      return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, jsonValue(value)]));
+    default:
+      return null;
+  }
+}
+
 /** As people see it in a sentence: JSON, in one line of at most 80 characters. */
 export function shown(value: Value): string {
   const text = JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? Number(item) : item));
