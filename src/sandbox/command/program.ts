@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { ByteSink } from '../../kube/exec.ts';
 
@@ -82,23 +81,23 @@ async function drain(stream: Readable | null, sink: ByteSink | undefined): Promi
 /** A command that ends before it has read its input closes the pipe: that is its right. */
 async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promise<void> {
   let open = true;
-  const closed = new Promise<void>((resolve) =>
-    target.once('close', () => {
-      open = false;
-      resolve();
-    }),
-  );
+  // One wait at a time: promises that race against one that stands for the end would all be kept until it comes.
+  let wake: () => void = () => undefined;
   target.on('error', () => undefined);
+  target.on('drain', () => wake());
+  target.once('close', () => {
+    open = false;
+    wake();
+  });
   try {
     for await (const chunk of source) {
       if (!open) return;
-      if (!target.write(chunk)) await Promise.race([closed, drained(target)]);
+      if (target.write(chunk) || !open) continue;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
   } finally {
     if (open) target.end();
   }
-}
-
-async function drained(target: Writable): Promise<void> {
-  await once(target, 'drain').catch(() => undefined);
 }
