@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAuthority } from '../../hack/cluster/pki.ts';
@@ -116,6 +117,36 @@ describe('a server behind a proxy, with a certificate of an own authority', { ti
     const before = tunnels.length;
     expect(await ask({ ...through(), NO_PROXY: '.test' })).toEqual({ text: 'from behind the proxy' });
     expect(tunnels).toHaveLength(before);
+  });
+
+  test('answers the AWS SDK through a tunnel too', async () => {
+    const script = `
+      import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+      import { AwsRequests } from ${JSON.stringify(new URL('./aws-requests.ts', import.meta.url).href)};
+      import { readProxies } from ${JSON.stringify(new URL('./proxies.ts', import.meta.url).href)};
+      const client = new S3Client({
+        region: 'us-east-1', forcePathStyle: true, maxAttempts: 1,
+        endpoint: 'https://gitlab.test:${ports.target}',
+        credentials: { accessKeyId: 'key', secretAccessKey: 'canary-secret-0001' },
+        requestHandler: new AwsRequests(readProxies(process.env), { connectionTimeout: 10_000 }),
+      });
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: 'b', Key: 'k' }));
+      console.log(await Body.transformToString());
+      client.destroy();`;
+    const before = tunnels.length;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: fileURLToPath(new URL('../../', import.meta.url)),
+      env: { PATH: process.env['PATH'], ...through() },
+    });
+    expect(JSON.parse(stdout)).toBe('from behind the proxy');
+    expect(tunnels.slice(before)).toEqual([
+      {
+        to: `gitlab.test:${ports.target}`,
+        auth: `Basic ${Buffer.from('me:pw-1').toString('base64')}`,
+      },
+    ]);
+    expect(reached.at(-1)?.host).toBe(`gitlab.test:${ports.target}`);
+    expect(JSON.stringify(reached.at(-1))).not.toContain('proxy-authorization');
   });
 
   test('is refused where nobody vouches for it, with what to set', async () => {

@@ -9,6 +9,8 @@ import { runRouter } from '../bridge/queue/router.ts';
 import { sqsQueue } from '../bridge/queue/sqs.ts';
 import { runWorker } from '../bridge/queue/worker.ts';
 import type { OperatorParts } from '../cli/operator.ts';
+import { AwsRequests } from '../http/aws-requests.ts';
+import type { Proxies } from '../http/proxies.ts';
 import { systemClock } from '../kube/clock.ts';
 import type { OperatorSettings } from '../settings/operator.ts';
 
@@ -18,6 +20,7 @@ export interface BridgeParts extends Omit<HandleDependencies, 'metrics' | 'clock
   /** Where the API server is asked whether it answers again. */
   readonly namespace: string;
   readonly registry: Registry;
+  readonly proxies: Proxies;
 }
 
 /** What reads the queues; `close` ends their connections. */
@@ -30,11 +33,15 @@ export interface JoinedBridge {
 }
 
 /** Joins the queues to what is done with their messages. Nothing is received before the loops run. */
-export function joinBridge({ settings, namespace, registry, ...parts }: BridgeParts): JoinedBridge {
+export function joinBridge({ settings, namespace, registry, proxies, ...parts }: BridgeParts): JoinedBridge {
   if (settings === undefined) return { loops: [], leaderLoops: [], checks: [], close: () => undefined };
   const { url, fifoUrl, region, endpoint } = settings;
   const open = (queueUrl: string) =>
-    sqsQueue({ queueUrl, region, ...(endpoint === undefined ? {} : { endpoint }) });
+    sqsQueue({
+      ...{ queueUrl, region },
+      ...(endpoint === undefined ? {} : { endpoint }),
+      requests: (deadlines) => new AwsRequests(proxies, deadlines),
+    });
   const first = open(url);
   const fifo = fifoUrl === undefined ? undefined : open(fifoUrl);
   const metrics = { ...bridgeMetrics(registry), ...queueMetrics(registry) };

@@ -85,12 +85,13 @@ export async function joinOperator(
     logger: log,
   });
 
-  const http = createHttpClient({ redactor, proxies: proxiesOf(env) });
+  const proxies = proxiesOf(env);
+  const http = createHttpClient({ redactor, proxies });
   const onSecret = (value: string): void => redactor.add(value);
   const programs = settings.mcpCommands;
   const references = joinReferences(kube, onSecret);
   const runReferences = joinReferences(kube, onSecret, { shareMs: RUN_SECRETS_MS });
-  const store = openStore(settings.store);
+  const store = openStore(settings.store, proxies);
 
   const operator = new HummingbirdOperator({ transport, client: kube, logger: log });
   const runs = operator.informer(AGENT_RUNS, { namespace });
@@ -193,7 +194,7 @@ export async function joinOperator(
       threads: gitlab.threads,
       notes: (workflow, project) => workflowNotes(references, gitlab.notes, workflow, project),
     },
-    exclusively,
+    ...{ exclusively, proxies },
     commandPrefix: settings.commandPrefix,
     registry,
     logger: log,

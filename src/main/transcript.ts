@@ -71,12 +71,13 @@ async function openRun(
   ref: { readonly namespace: string; readonly name: string },
   env: Environment,
 ): Promise<OpenTranscript> {
-  const [{ createClient }, { connect, defaultSource }, { createTransport }, { openStore }] =
+  const [{ createClient }, { connect, defaultSource }, { createTransport }, { openStore }, { proxiesOf }] =
     await Promise.all([
       import('../kube/client.ts'),
       import('../kube/config.ts'),
       import('../kube/transport.ts'),
       import('./store.ts'),
+      import('./proxies.ts'),
     ]);
   const source = defaultSource({
     env,
@@ -85,7 +86,7 @@ async function openRun(
   });
   const transport = createTransport(connect(source));
   return {
-    read: transcriptOfRun(createClient(transport), openStore(store), ref),
+    read: transcriptOfRun(createClient(transport), openStore(store, proxiesOf(env)), ref),
     close: () => transport.close(),
   };
 }

@@ -24,6 +24,8 @@ export interface S3Options {
   readonly pathStyle?: boolean;
   /** Default: the SDK's own look-up (environment, web identity, instance). */
   readonly credentials?: S3ClientConfig['credentials'];
+  /** Sends the SDK's requests, within these deadlines; left out: directly. */
+  readonly requests?: (deadlines: typeof DEADLINES) => NonNullable<S3ClientConfig['requestHandler']>;
   /** Size of a part of a streamed object; at least 5 MiB on Amazon. */
   readonly partBytes?: number;
   /** Makes the mark by which a writer knows its own object again. */
@@ -161,15 +163,17 @@ export function createS3Store(options: S3Options): S3Store {
 
 const MARK = 'hummingbird-write-id';
 
-function clientConfig({ region, endpoint, pathStyle, credentials }: S3Options): S3ClientConfig {
+/** The SDK's own handler waits without end by default. */
+const DEADLINES = { connectionTimeout: 5_000, requestTimeout: 60_000 };
+
+function clientConfig({ region, endpoint, pathStyle, credentials, requests }: S3Options): S3ClientConfig {
   return {
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
     ...(pathStyle !== undefined && { forcePathStyle: pathStyle }),
     ...(credentials !== undefined && { credentials }),
     maxAttempts: 4,
-    // The SDK's own handler waits without end by default.
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
+    requestHandler: requests?.(DEADLINES) ?? DEADLINES,
     // Trailing checksums are unknown to many stores that are not Amazon's.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

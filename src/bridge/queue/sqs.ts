@@ -5,6 +5,7 @@ import {
   type Message,
   ReceiveMessageCommand,
   SQSClient,
+  type SQSClientConfig,
 } from '@aws-sdk/client-sqs';
 import type { NativeAttribute, Queue, QueueMessage } from '../port.ts';
 import { sendInOrder } from './sqs-send.ts';
@@ -16,6 +17,8 @@ export interface SqsOptions {
   readonly endpoint?: string;
   /** Left out: the SDK's own chain (web identity of the ServiceAccount, instance role). */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  /** Sends the SDK's requests, within these deadlines; left out: directly. */
+  readonly requests?: (deadlines: typeof DEADLINES) => NonNullable<SQSClientConfig['requestHandler']>;
 }
 
 /** One SQS queue, standard or FIFO. `close` ends its connections. */
@@ -25,11 +28,7 @@ export function sqsQueue(options: SqsOptions): Queue & { close(): void } {
     region: options.region,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
-    requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      requestTimeout: REQUEST_MS,
-      throwOnRequestTimeout: true,
-    },
+    requestHandler: options.requests?.(DEADLINES) ?? DEADLINES,
   });
   return {
     async receive({ max, waitSeconds, visibilitySeconds, signal }) {
@@ -85,9 +84,12 @@ export function sqsQueue(options: SqsOptions): Queue & { close(): void } {
 const MAX_BATCH = 10;
 const MAX_WAIT_SECONDS = 20;
 
-const CONNECT_MS = 5_000;
-/** A long poll is silent for up to 20 s; twice that is a dead connection. */
-const REQUEST_MS = 40_000;
+const DEADLINES = {
+  connectionTimeout: 5_000,
+  /** A long poll is silent for up to 20 s; twice that is a dead connection. */
+  requestTimeout: 40_000,
+  throwOnRequestTimeout: true,
+};
 
 function toQueueMessage(message: Message): QueueMessage {
   const groupId = message.Attributes?.MessageGroupId;
