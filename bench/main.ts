@@ -8,6 +8,7 @@ import { burstBench } from './burst.ts';
 import { claimBench } from './claim.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
+import { gateBench } from './gate.ts';
 import { lingerBench } from './linger.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
@@ -63,6 +64,7 @@ const BENCHES: readonly Bench[] = [
   },
   { keys: ['vmclaim.ratio'], run: async (cluster) => machineClaimBench(await cluster()) },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
+  { keys: ['gate.ratio'], run: gateBench },
   {
     keys: ['note.p50ms', 'note.p95ms'],
     run: async (cluster) => noteBench(await cluster()),
