@@ -3,6 +3,7 @@ import type { Tool, ToolOutput } from '../../agent/tools/port.ts';
 import type { SourceScope } from '../port.ts';
 import { type Source, sourceTool } from '../source-tool.ts';
 import type { KonfluxAccess } from './access.ts';
+import type { Captured } from './json/list-reader.ts';
 import { apisOf, Gaps, merged, type Resource } from './merged.ts';
 import { foreignCommit, ownSha, sha } from './scope.ts';
 
@@ -44,10 +45,10 @@ With \`konflux_ui\` from the result link a PipelineRun as \`[NAME](KONFLUX_UI/pi
 const none = (kind: string, sha: string): string =>
   `No ${kind} carry commit ${sha}: none ran for it, or none has begun yet.`;
 
-function streamed(first: Uint8Array, rest: AsyncIterable<Uint8Array>, gaps: Gaps): ToolOutput {
+function streamed(first: Captured, rest: AsyncIterable<Captured>, gaps: Gaps): ToolOutput {
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    yield line(first);
-    for await (const item of rest) yield line(item);
+    yield* line(first);
+    for await (const item of rest) yield* line(item);
   }
   return {
     kind: 'Stream',
@@ -59,15 +60,13 @@ function streamed(first: Uint8Array, rest: AsyncIterable<Uint8Array>, gaps: Gaps
 }
 
 /** In one line, whatever the layout was: in JSON line breaks stand between values only. */
-function line(item: Uint8Array): Uint8Array {
-  const text = new Uint8Array(item.length + 1);
-  text.set(item);
-  for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) text[at] = SPACE;
-  for (let at = text.indexOf(RETURN); at !== -1; at = text.indexOf(RETURN, at + 1)) text[at] = SPACE;
-  text[item.length] = NEWLINE;
-  return text;
+function* line({ json, parts }: Captured): Generator<Uint8Array> {
+  if (LINE_BREAKS.some((byte) => json.includes(byte)))
+    yield json.map((byte) => (LINE_BREAKS.includes(byte) ? SPACE : byte));
+  else yield* parts;
+  yield LINE_END;
 }
 
-const NEWLINE = 0x0a;
-const RETURN = 0x0d;
+const LINE_BREAKS = [0x0a, 0x0d];
 const SPACE = 0x20;
+const LINE_END = Uint8Array.of(0x0a);

@@ -1,4 +1,5 @@
 import type { KonfluxAccess } from './access.ts';
+import type { Captured } from './json/list-reader.ts';
 import { stringAt } from './json/string-at.ts';
 import { listed } from './pages.ts';
 import { SHA_LABELS } from './scope.ts';
@@ -17,9 +18,10 @@ export class Gaps {
 }
 
 /**
- * All objects of a commit, each once, as JSON text: the cluster's, then what only KubeArchive still has. In this order,
+ * All objects of a commit, each once: the cluster's, then what only KubeArchive still has. In this order,
  * since objects go from the one to the other: read the other way round, one that moves meanwhile would be in neither.
- * Of an object that both have the cluster's counts, which is the newer. Only uids are kept.
+ * Of an object that both have the cluster's counts, which is the newer. Only uids are kept: each is
+ * to be used before the next.
  */
 export async function* merged(
   access: KonfluxAccess,
@@ -29,7 +31,7 @@ export async function* merged(
     signal,
   }: { readonly resource: Resource; readonly sha: string; readonly signal: AbortSignal },
   gaps: Gaps,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Captured> {
   const { namespace } = access.address;
   const path = `/apis/tekton.dev/v1/namespaces/${namespace}/${resource}`;
   const uids = new Set<string>();
@@ -38,24 +40,19 @@ export async function* merged(
     let silent = false;
     for (const label of SHA_LABELS) {
       if (silent) break;
-      const items = listed(
-        api,
-        { path, labelSelector: `${label}=${sha}`, signal },
-        {
-          shortfall(shortfall) {
-            gaps.messages.push(shortfall.message);
-            silent = shortfall.silent;
-            if (silent) gaps.silent += 1;
-          },
-        },
-      );
+      const items = listed(api, { path, labelSelector: `${label}=${sha}`, signal }, (shortfall) => {
+        gaps.messages.push(shortfall.message);
+        silent = shortfall.silent;
+        if (silent) gaps.silent += 1;
+      });
       for await (const item of items) {
+        const { json } = item;
         // Not the server's word alone: what it was not asked for is left out.
         const isOwn =
-          stringAt(item, ['metadata', 'labels', label]) === sha &&
-          stringAt(item, ['metadata', 'namespace']) === namespace;
+          stringAt(json, ['metadata', 'labels', label]) === sha &&
+          stringAt(json, ['metadata', 'namespace']) === namespace;
         if (!isOwn) foreign += 1;
-        else if (isNew(uids, stringAt(item, ['metadata', 'uid']))) yield item;
+        else if (isNew(uids, stringAt(json, ['metadata', 'uid']))) yield item;
       }
     }
   }

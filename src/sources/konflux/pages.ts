@@ -1,6 +1,6 @@
 import { HttpError } from '../../http/client.ts';
 import type { KubeApi } from './access.ts';
-import { JsonError, ListReader } from './json/list-reader.ts';
+import { type Captured, JsonError, type ListEnd, ListReader } from './json/list-reader.ts';
 
 export interface Listing {
   /** Collection in the namespace: `/apis/tekton.dev/v1/namespaces/NS/pipelineruns`. */
@@ -17,76 +17,108 @@ export interface Shortfall {
   readonly silent: boolean;
 }
 
-/** What a listing says while it goes. */
-export interface Reports {
-  shortfall(shortfall: Shortfall): void;
-}
-
 /** Both APIs give so many without cutting; KubeArchive refuses more than 1,000. */
 const PAGE_SIZE = '500';
 /** 100,000 items: beyond, the server leads in circles. */
 const MAX_PAGES = 200;
 /** A page that breaks off is asked for once more; what comes twice is known by its uid. */
 const ATTEMPTS = 2;
+/** The API server forgets a token after some minutes: a list that takes longer than three of them is not read here. */
+const MAX_EXPIRIES = 3;
 
 /**
- * The items of one list, page by page, each as JSON text. What has come is never lost: a failure is reported and ends
- * the items. A page may bring items of an earlier one again.
+ * The items of one list, page by page; each is to be used before the next. What has come is never lost: a failure is
+ * reported and ends the items. A page may bring items of an earlier one again.
  */
-export async function* listed(api: KubeApi, listing: Listing, reports: Reports): AsyncGenerator<Uint8Array> {
-  const { path, labelSelector, signal } = listing;
-  let token: string | undefined;
-  let attempt = 1;
-  let oversized = 0;
-  const seen = new Set<string>();
-  /** Of whole pages. */
-  let read = 0;
-  let expired = false;
-  for (let pages = 0; ; ) {
+export async function* listed(
+  api: KubeApi,
+  listing: Listing,
+  report: (shortfall: Shortfall) => void,
+): AsyncGenerator<Captured> {
+  const place = new Place();
+  while (!place.atEnd) {
     const reader = new ListReader();
-    let onPage = 0;
-    let begun = false;
+    place.beginPage();
     try {
-      const query = { labelSelector, limit: PAGE_SIZE, ...(token === undefined ? {} : { continue: token }) };
-      const { body } = await api.stream(path, query, signal);
-      begun = true;
+      const { body } = await api.stream(listing.path, queryOf(listing, place), listing.signal);
+      place.begun = true;
       for await (const chunk of body)
         for (const item of reader.push(chunk)) {
-          onPage += 1;
+          place.onPage += 1;
           yield item;
         }
-      const end = reader.end();
-      oversized += end.oversized;
-      pages += 1;
-      read += onPage;
-      attempt = 1;
-      if (end.continueToken === undefined) break;
-      token = end.continueToken;
-      if (seen.has(token) || pages === MAX_PAGES) {
-        reports.shortfall(brokenOff(api, read, `its pages do not end, ${pages} were read`));
-        break;
-      }
-      seen.add(token);
+      place.endPage(reader.end());
     } catch (error) {
       if (!(error instanceof HttpError || error instanceof JsonError)) throw error;
-      if (isExpired(error) && token !== undefined && !expired) {
-        expired = true;
-        token = freshToken(error);
-        continue;
-      }
-      if (begun && attempt < ATTEMPTS) {
-        attempt += 1;
-        continue;
-      }
-      reports.shortfall(shortfallOf(api, path, read + onPage, begun, error));
-      break;
+      if (place.mayGoOn(error)) continue;
+      return report(shortfallOf(api, listing.path, place, error));
     }
   }
-  if (oversized > 0)
-    reports.shortfall({
-      message: `${oversized} items of ${api.name} were too large to be read.`,
-      silent: false,
-    });
+  if (place.endless)
+    report(brokenOff(api, place.items, `its pages do not end, ${MAX_PAGES} at most are read`));
+  if (place.oversized > 0)
+    report({ message: `${place.oversized} items of ${api.name} were too large to be read.`, silent: false });
+}
+
+const queryOf = ({ labelSelector }: Listing, { token }: Place) => ({
+  labelSelector,
+  limit: PAGE_SIZE,
+  ...(token === undefined ? {} : { continue: token }),
+});
+
+/** How far a list was read. */
+class Place {
+  /** Where the next page begins. */
+  token: string | undefined;
+  atEnd = false;
+  endless = false;
+  oversized = 0;
+  /** The page's answer has come, whole or not. */
+  begun = false;
+  onPage = 0;
+  #earlier = 0;
+  #attempt = 1;
+  #expiries = 0;
+  readonly #tokens = new Set<string>();
+
+  get items(): number {
+    return this.#earlier + this.onPage;
+  }
+
+  beginPage(): void {
+    this.begun = false;
+    this.onPage = 0;
+  }
+
+  endPage({ continueToken, oversized }: ListEnd): void {
+    this.#earlier += this.onPage;
+    this.onPage = 0;
+    this.#attempt = 1;
+    this.oversized += oversized;
+    this.token = continueToken;
+    this.endless =
+      continueToken !== undefined && (this.#tokens.has(continueToken) || this.#tokens.size === MAX_PAGES);
+    this.atEnd = this.endless || continueToken === undefined;
+    if (continueToken !== undefined) this.#tokens.add(continueToken);
+  }
+
+  /** Whether what failed is worth another request, and from where. */
+  mayGoOn(error: HttpError | JsonError): boolean {
+    if (isExpired(error) && this.token !== undefined && this.#expiries < MAX_EXPIRIES) {
+      this.#expiries += 1;
+      this.token = freshToken(error);
+      if (this.token === undefined) this.#startAgain();
+      return true;
+    }
+    if (!this.begun || this.#attempt === ATTEMPTS) return false;
+    this.#attempt += 1;
+    return true;
+  }
+
+  #startAgain(): void {
+    this.#tokens.clear();
+    this.#earlier = 0;
+  }
 }
 
 const isExpired = (error: HttpError | JsonError): error is HttpError =>
@@ -100,15 +132,10 @@ function freshToken({ bodyExcerpt = '' }: HttpError): string | undefined {
   return /"continue"\s*:\s*"([A-Za-z0-9+/=_-]+)"/.exec(bodyExcerpt)?.[1];
 }
 
-function shortfallOf(
-  api: KubeApi,
-  path: string,
-  count: number,
-  begun: boolean,
-  error: HttpError | JsonError,
-): Shortfall {
-  if (error instanceof JsonError) return brokenOff(api, count, `${path}: ${error.message}`);
-  if (begun || count > 0) return brokenOff(api, count, error.message);
+function shortfallOf(api: KubeApi, path: string, place: Place, error: HttpError | JsonError): Shortfall {
+  const { begun, items } = place;
+  if (error instanceof JsonError) return brokenOff(api, items, `${path}: ${error.message}`);
+  if (begun || items > 0) return brokenOff(api, items, error.message);
   return { message: `${capitalised(api.name)} gave nothing (${error.message}).`, silent: true };
 }
 

@@ -3,6 +3,7 @@ import type { Tool, ToolOutput } from '../../agent/tools/port.ts';
 import { HttpError } from '../../http/client.ts';
 import type { SourceScope } from '../port.ts';
 import { type Source, sourceTool } from '../source-tool.ts';
+import { textStream } from '../text-stream.ts';
 import type { KonfluxAccess } from './access.ts';
 import { type ContainerLog, containerLog } from './container-log.ts';
 import { findPod, type KnownPod, type PodFound } from './pod.ts';
@@ -73,8 +74,7 @@ async function oneLog(
     return { kind: 'Error', message: `${log.why} Name it as missing in the answer and go on without.` };
   if (log.kind !== 'Log')
     return { kind: 'Json', value: { pod: pod.name, container, log: ANSWERS[log.kind], note: log.why } };
-  const missing: string[] = [];
-  return stream(asFarAsItGoes(container, log.chunks, missing), missing);
+  return textStream(log.chunks, { suffix: '.log', what: `log of ${container}` });
 }
 
 /** One after the other, as they ran. Until the first log has begun nothing is promised. */

@@ -184,9 +184,9 @@ async function namedByTaskRun(
   gaps: Gaps,
 ): Promise<KnownPod | undefined> {
   const mention = Buffer.from(JSON.stringify(name));
-  for await (const item of merged(access, { resource: 'taskruns', sha, signal }, gaps)) {
-    if (Buffer.from(item.buffer, item.byteOffset, item.length).indexOf(mention) === -1) continue;
-    const parsed = TaskRun.safeParse(JSON.parse(UTF8.decode(item)));
+  for await (const { json } of merged(access, { resource: 'taskruns', sha, signal }, gaps)) {
+    if (Buffer.from(json.buffer, json.byteOffset, json.length).indexOf(mention) === -1) continue;
+    const parsed = TaskRun.safeParse(JSON.parse(UTF8.decode(json)));
     if (!parsed.success || !parsed.data.status) continue;
     const { retriesStatus, ...last } = parsed.data.status;
     const run = [last, ...(retriesStatus ?? [])].find(({ podName }) => podName === name);

@@ -17,7 +17,10 @@ function read(json: string | Uint8Array, sizes: readonly number[] = [1e9], maxIt
   try {
     for (let at = 0, piece = 0; at < bytes.length; piece += 1) {
       const size = sizes[piece % sizes.length] ?? 1;
-      for (const item of reader.push(bytes.subarray(at, at + size))) items.push(Buffer.from(item).toString());
+      for (const { json, parts } of reader.push(bytes.subarray(at, at + size))) {
+        expect(Buffer.concat(parts).equals(json)).toBe(true);
+        items.push(Buffer.from(json).toString());
+      }
       at += size;
     }
     const { continueToken, oversized } = reader.end();

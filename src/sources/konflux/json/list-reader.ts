@@ -1,7 +1,8 @@
-import { Capture } from './capture.ts';
+import { Capture, type Captured } from './capture.ts';
 import { stringAt } from './string-at.ts';
 import { isSpace, JsonError, shown, ValueScanner } from './value-scanner.ts';
 
+export type { Captured } from './capture.ts';
 export { JsonError } from './value-scanner.ts';
 
 export interface ListEnd {
@@ -36,10 +37,10 @@ export class ListReader {
   }
 
   /**
-   * The items that end within these bytes, each as its own JSON text in bytes that belong to the caller. Throws
-   * JsonError with the place of what is no JSON; the items before it have been handed out.
+   * The items that end within these bytes, which must not change until then. Throws JsonError with the place of what is
+   * no JSON; the items before it have been handed out.
    */
-  *push(chunk: Uint8Array): Generator<Uint8Array, void> {
+  *push(chunk: Uint8Array): Generator<Captured, void> {
     let at = 0;
     while (at < chunk.length) {
       if (this.#state === 'Item' || this.#state === 'Name' || this.#state === 'Value') {
@@ -134,20 +135,20 @@ export class ListReader {
   }
 
   /** A value has ended: an item is handed out, the others are for the reader itself. */
-  #captured(): Uint8Array | undefined {
-    const bytes = this.#capture.take();
+  #captured(): Captured | undefined {
+    const value = this.#capture.take();
     switch (this.#state) {
       case 'Item':
         this.#state = 'AfterItem';
-        if (bytes === undefined) this.#oversized += 1;
-        return bytes;
+        if (value === undefined) this.#oversized += 1;
+        return value;
       case 'Name':
         this.#state = 'Colon';
-        this.#name = bytes === undefined ? '' : String(JSON.parse(UTF8.decode(bytes)));
+        this.#name = value === undefined ? '' : String(JSON.parse(UTF8.decode(value.json)));
         return undefined;
       default:
         this.#state = 'AfterValue';
-        this.#known(bytes);
+        this.#known(value?.json);
         return undefined;
     }
   }
