@@ -46,6 +46,7 @@ export function joinGitLab(parts: {
       http,
       gitlabUrl: baseUrl,
       metrics: parts.sourceMetrics,
+      markerPrefix: settings.markerPrefix,
       async declared(ref, project) {
         const workflow = await parts.workflow(ref);
         const declared = workflow && (await declaredSources(parts, workflow, project));

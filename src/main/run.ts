@@ -106,7 +106,10 @@ export async function joinRun(settings: RunSettings, around: RunSurroundings): P
       prompt: granted(await references.prompt(workflow)),
       tools: toolsOf(
         sources,
-        { http, gitlabUrl: config.settings.gitlab_url },
+        {
+          ...{ http, gitlabUrl: config.settings.gitlab_url },
+          markerPrefix: config.settings.session_marker_prefix,
+        },
         { ...run.spec.mergeRequest, sha },
       ),
       openSandbox: sandboxes.open,
