@@ -50,6 +50,11 @@ describe('choosePath', () => {
       'Triage',
       { structuralMigration: false },
     ],
+    [
+      'migrates values whose refused keys are not declared either',
+      { schemaRefusals: refusal, valuesNotDeclared: ['port'] },
+      'Values',
+    ],
     ['asks for a verdict on objects that are gone', { removed: [object] }, 'Triage'],
     [
       'asks for a verdict on a default that flipped',

@@ -30,7 +30,13 @@ export function choosePath(report: GateReport, settings: PathSettings): Path {
     settings.migrateDroppedVersions
   )
     return { kind: 'Restructure' };
-  if (onlyBlocking(counts, ['schema']) && settings.structuralMigration) return { kind: 'Values' };
+  // What the schema refuses is not declared any more, and defaults may have flipped as well: both show again behind it.
+  if (
+    counts.schema > 0 &&
+    onlyBlocking(counts, ['schema', 'valuesDropped', 'lost']) &&
+    settings.structuralMigration
+  )
+    return { kind: 'Values' };
   const out = beyondRepair(report, counts);
   return out === undefined ? { kind: 'Triage' } : { kind: 'Escalate', why: out };
 }

@@ -46,6 +46,10 @@ describe('vacancies', () => {
     expect(lines({ used: { a: 1 }, empty: { b: {} }, old: 1 }, schema)).toBe('- old -> empty (object)\n');
   });
 
+  it('offers nobody the values that helm shares among charts', () => {
+    expect(lines({ old: 'x' }, section({ global: {} }))).toBe('- old -> nothing free beside it\n');
+  });
+
   it('shows eight and counts the rest', () => {
     const many = Object.fromEntries(
       Array.from({ length: 11 }, (_, at) => [`k${at + 10}`, { type: 'string' }]),

@@ -10,6 +10,8 @@ export interface Vacancy {
 }
 
 const MAX_SHOWN = 8;
+/** Helm's own: every chart has it, and none reads a setting of another name from there. */
+const GLOBAL = 'global';
 
 /** One for each refused key, in the order of the findings. */
 export function vacancies(
@@ -41,7 +43,7 @@ function freeBeside(values: Value, schema: Schema, refused: Path): Vacancy['free
   const section = valueAt(values, parent);
   const value = valueAt(values, refused);
   return Object.entries(propertiesOf(schemaAt(schema, parent)) ?? {})
-    .filter(([key]) => isUnset(childOf(section, key)))
+    .filter(([key]) => isUnset(childOf(section, key)) && !(parent.length === 0 && key === GLOBAL))
     .filter(([, of]) => value !== undefined && couldHold(of, value))
     .map(([key, of]) => ({ key, type: typesOf(of).join(' or ') || 'any' }))
     .toSorted((a, b) => (a.key < b.key ? -1 : 1));
