@@ -14,6 +14,7 @@ import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
 import { machineClaimBench, VM, VMPOOL } from './machines.ts';
 import { noteBench } from './note.ts';
+import { page80Bench } from './page80.ts';
 import type { Row, Rows } from './row.ts';
 import { spillMemoryBench, spillTokensBench } from './spill.ts';
 import { threadsBench } from './threads.ts';
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
     keys: ['spill.rss.mb', 'spill.buffered.mb'],
     run: async (cluster) => spillMemoryBench(await cluster()),
   },
+  { keys: ['page80.rss.mb', 'page80.buffered.mb'], run: page80Bench },
   {
     keys: ['exec.ratio', 'stream.in.ratio', 'stream.out.ratio'],
     run: async (cluster) => execBench(await cluster()),
