@@ -27,6 +27,7 @@ import {
 } from './around.ts';
 import type { DuplicateKey, Leaf, LeafStyle, YamlLeaves, YamlReading } from './leaf.ts';
 import { lineCounter } from './lines.ts';
+import { pieces } from './pieces.ts';
 import { isOneLine } from './text.ts';
 
 /** Longer ones are texts, not settings. */
@@ -34,20 +35,20 @@ const MAX_VALUE_CHARS = 4096;
 /** Deeper than anything that people write, and far from where the stack ends. */
 const MAX_DEPTH = 100;
 
-/** Every leaf of every document of a text from `decodeYaml`. Nothing is expanded, so that aliases cannot grow. */
-export function readLeaves(text: string): YamlReading {
+/** Some thousand lines, so that what a parser makes of them is a few MB. */
+const PIECE_CHARS = 128 * 1024;
+
+// Keys that stand twice are found by the walk: the library compares each with each.
+const OPTIONS = { prettyErrors: false, uniqueKeys: false, logLevel: 'silent' } as const;
+
+/**
+ * Every leaf of every document of a text from `decodeYaml`. Nothing is expanded, so that aliases cannot grow. Long
+ * texts are read in pieces where that makes no difference.
+ */
+export function readLeaves(text: string, pieceChars = PIECE_CHARS): YamlReading {
   const lineAt = lineCounter(text);
   try {
-    const walk = new Walk(text, lineAt);
-    // Keys that stand twice are found by the walk: the library compares each with each.
-    const options = { prettyErrors: false, uniqueKeys: false, logLevel: 'silent' } as const;
-    for (const [index, document] of parseAllDocuments(text, options).entries()) {
-      if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) throw new TooDeepError();
-      const [fault] = document.errors;
-      if (fault) return unreadable(`is not YAML: line ${lineAt(fault.pos[0])}: ${firstLine(fault.message)}`);
-      walk.document(document.contents, index);
-    }
-    return walk;
+    return inPieces(text, lineAt, pieceChars) ?? whole(text, lineAt);
   } catch (error) {
     // The library's own stack, where a text is made of nothing but brackets.
     if (error instanceof TooDeepError || error instanceof RangeError)
@@ -55,6 +56,35 @@ export function readLeaves(text: string): YamlReading {
     throw error;
   }
 }
+
+function inPieces(text: string, lineAt: LineAt, pieceChars: number): YamlReading | undefined {
+  const cuts = pieces(text, pieceChars);
+  if (cuts === undefined) return undefined;
+  const walk = new Walk(text, lineAt);
+  for (const [start, end] of cuts) {
+    const [document, ...more] = parseAllDocuments(text.slice(start, end), OPTIONS);
+    const map = document?.contents;
+    if (document === undefined || more.length > 0 || document.errors.length > 0) return undefined;
+    if (!isMap(map) || map.flow === true || properties(map) !== '') return undefined;
+    // Indented, it would not go on with the keys of the next piece.
+    if (!/^$|[\n\ufeff]/.test(text.charAt(start + (map.range?.[0] ?? 0) - 1))) return undefined;
+    walk.piece(map, start);
+  }
+  return walk.done();
+}
+
+function whole(text: string, lineAt: LineAt): YamlReading {
+  const walk = new Walk(text, lineAt);
+  for (const [index, document] of parseAllDocuments(text, OPTIONS).entries()) {
+    if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) throw new TooDeepError();
+    const [fault] = document.errors;
+    if (fault) return unreadable(`is not YAML: line ${lineAt(fault.pos[0])}: ${firstLine(fault.message)}`);
+    walk.document(document.contents, index);
+  }
+  return walk.done();
+}
+
+type LineAt = (offset: number) => number;
 
 const unreadable = (reason: string): YamlReading => ({ kind: 'Unreadable', reason });
 
@@ -64,6 +94,15 @@ class TooDeepError extends Error {}
 
 type Draft = Leaf & { bar: string | undefined };
 
+/** One key of a mapping and the leaves below it. */
+interface Entry {
+  readonly name: string | undefined;
+  readonly spellings: readonly string[];
+  readonly line: number;
+  readonly from: number;
+  readonly to: number;
+}
+
 class Walk implements YamlLeaves {
   readonly kind = 'Leaves';
   readonly leaves: Draft[] = [];
@@ -71,28 +110,47 @@ class Walk implements YamlLeaves {
   readonly duplicates: DuplicateKey[] = [];
   readonly merging = new Set<string>();
   readonly #text: string;
-  readonly #lineAt: (offset: number) => number;
+  readonly #lineAt: LineAt;
+  /** Where the piece that is walked stands in the text. */
+  #base = 0;
+  /** Of the outermost mapping, when it is walked in pieces. */
+  readonly #outermost: Entry[] = [];
   /** Of the document that is walked. */
   #anchored: { readonly leaf: Draft; readonly anchors: readonly string[] }[] = [];
   #aliases = new Set<string>();
 
-  constructor(text: string, lineAt: (offset: number) => number) {
+  constructor(text: string, lineAt: LineAt) {
     this.#text = text;
     this.#lineAt = lineAt;
   }
 
   document(contents: Node | null, index: number): void {
-    this.#anchored = [];
-    this.#aliases = new Set();
-    if (contents === null) return;
-    // The first document needs no name, as long as no key begins like one.
-    const key = index === 0 ? '' : `#${index + 1}`;
-    const nothing = { name: undefined, depth: 0, flow: false, anchors: [], bar: undefined };
-    this.#node(contents, { ...nothing, key, place: `document ${index}` }, contents.range?.[0] ?? 0);
+    if (contents !== null) this.#node(contents, outermost(index), contents.range?.[0] ?? 0);
+    this.#barAnchored();
+  }
+
+  /** A part of the only document's outermost mapping, which begins at `base`. */
+  piece(map: YAMLMap, base: number): void {
+    this.#base = base;
+    const within = outermost(0);
+    if (base === 0) this.collections.push(collectionPlace(map, within));
+    this.#outermost.push(...this.#entries(map, within, 0));
+  }
+
+  done(): YamlLeaves {
+    this.#barEntries(this.#outermost, outermost(0));
+    this.#barAnchored();
+    this.duplicates.sort((one, other) => (one.lines[0] ?? 0) - (other.lines[0] ?? 0));
+    return this;
+  }
+
+  #barAnchored(): void {
     for (const { leaf, anchors } of this.#anchored) {
       const followed = anchors.find((anchor) => this.#aliases.has(anchor));
       if (followed !== undefined) leaf.bar ??= `would change with it what *${followed} stands for elsewhere`;
     }
+    this.#anchored = [];
+    this.#aliases = new Set();
   }
 
   #node(node: unknown, around: Around, offset: number): void {
@@ -111,7 +169,7 @@ class Walk implements YamlLeaves {
       return;
     }
     const number = this.collections.push(collectionPlace(node, around)) - 1;
-    if (isMap(node)) this.#mapping(node, within, number);
+    if (isMap(node)) this.#barEntries(this.#entries(node, within, number), within);
     else
       for (const [index, item] of node.items.entries()) {
         const key = String(index);
@@ -119,50 +177,58 @@ class Walk implements YamlLeaves {
       }
   }
 
-  #mapping(map: YAMLMap, within: Around, number: number): void {
-    const twice = this.#namedTwice(map, within);
-    const merge = map.items.findLastIndex(({ key }) => nameOf(key) === MERGE);
-    if (merge >= 0 && within.key !== undefined) this.merging.add(within.key);
-    const odd = map.items.some(({ key }) => nameOf(key) === undefined);
-    for (const [index, { key, value }] of map.items.entries()) {
+  #entries(map: YAMLMap, within: Around, number: number): readonly Entry[] {
+    return map.items.map(({ key, value }) => {
       const name = nameOf(key);
+      const from = this.leaves.length;
       this.#aliasesOf(key);
-      const below = step(within, number, {
+      const segment = {
         name,
         key: isAddressable(key, within) ? name : undefined,
         written: this.#written(key),
-      });
+      };
+      this.#node(value, step(within, number, segment), end(key));
+      const line = this.#lineAt(this.#base + end(key));
+      return { name, spellings: spellings(key), line, from, to: this.leaves.length };
+    });
+  }
+
+  /** What a mapping's keys mean for what stands below them. */
+  #barEntries(entries: readonly Entry[], within: Around): void {
+    const merge = entries.findLastIndex(({ name }) => name === MERGE);
+    if (merge >= 0 && within.key !== undefined) this.merging.add(within.key);
+    const twice = this.#namedTwice(entries, within);
+    const odd = entries.some(({ name }) => name === undefined);
+    for (const [index, entry] of entries.entries()) {
       const bar = odd
         ? 'stands beside a key that is no name'
-        : spellings(key).some((spelling) => twice.has(spelling))
-          ? `is ambiguous: ${below.key ?? name} stands more than once`
+        : entry.spellings.some((spelling) => twice.has(spelling))
+          ? `is ambiguous: ${entry.name} stands more than once`
           : index < merge
             ? 'stands before a merge key, and readers disagree on which of them wins'
             : undefined;
-      this.#node(value, { ...below, bar: within.bar ?? bar }, end(key));
+      if (bar === undefined) continue;
+      for (const leaf of this.leaves.slice(entry.from, entry.to)) leaf.bar ??= bar;
     }
   }
 
   /** Also those that are one key only for readers that make text of keys: 0x10 and 16. */
-  #namedTwice(map: YAMLMap, within: Around): ReadonlySet<string> {
-    const offsets = new Map<string, Set<number>>();
-    for (const { key } of map.items) {
-      const name = nameOf(key);
-      if (name === undefined || name === MERGE) continue;
-      for (const spelling of spellings(key)) {
-        const known = offsets.get(spelling);
-        if (known) known.add(end(key));
-        else offsets.set(spelling, new Set([end(key)]));
+  #namedTwice(entries: readonly Entry[], within: Around): ReadonlySet<string> {
+    const found = new Map<string, Entry[]>();
+    for (const entry of entries) {
+      if (entry.name === MERGE) continue;
+      for (const spelling of entry.spellings) {
+        const known = found.get(spelling);
+        if (known) known.push(entry);
+        else found.set(spelling, [entry]);
       }
     }
     const twice = new Set<string>();
-    for (const [name, found] of offsets) {
-      if (found.size < 2) continue;
+    for (const [name, same] of found) {
+      if (same.length < 2) continue;
       twice.add(name);
-      this.duplicates.push({
-        key: within.key === undefined ? name : joined(within.key, name),
-        lines: [...found].map(this.#lineAt),
-      });
+      const key = within.key === undefined ? name : joined(within.key, name);
+      this.duplicates.push({ key, lines: same.map(({ line }) => line) });
     }
     return twice;
   }
@@ -178,7 +244,8 @@ class Walk implements YamlLeaves {
 
   /** Where nothing is written, the place for it is right behind the colon, before any comment. */
   #range({ range }: Scalar): readonly [start: number, end: number] {
-    const [start, end] = range ?? [0, 0, 0];
+    const start = this.#base + (range?.[0] ?? 0);
+    const end = this.#base + (range?.[1] ?? 0);
     if (start !== end) return [start, end];
     let place = start;
     while (this.#text[place - 1] === ' ' || this.#text[place - 1] === '\t') place -= 1;
@@ -207,14 +274,16 @@ class Walk implements YamlLeaves {
 
   #alias(node: Alias, around: Around): void {
     this.#aliases.add(node.source);
-    const [from, to] = node.range ?? [0, 0, 0];
+    const start = this.#base + (node.range?.[0] ?? 0);
+    const end = this.#base + (node.range?.[1] ?? 0);
     const bar = `is the alias *${node.source}, no scalar of its own`;
-    this.#leaf(around, { style: 'Alias', value: node.source, start: from, end: to, bar }, around.anchors, '');
+    this.#leaf(around, { style: 'Alias', value: node.source, start, end, bar }, around.anchors, '');
   }
 
   #nothing(around: Around, at: number): void {
     const bar = 'has no scalar';
-    this.#leaf(around, { style: 'Empty', value: '', start: at, end: at, bar }, around.anchors, '');
+    const start = this.#base + at;
+    this.#leaf(around, { style: 'Empty', value: '', start, end: start, bar }, around.anchors, '');
   }
 
   #leaf(
@@ -243,9 +312,23 @@ class Walk implements YamlLeaves {
 
   #written(key: unknown): string {
     const range = isNode(key) ? key.range : undefined;
-    return range ? this.#text.slice(range[0], range[1]) + (isScalar(key) ? properties(key) : '') : '';
+    return range
+      ? this.#text.slice(this.#base + range[0], this.#base + range[1]) +
+          (isScalar(key) ? properties(key) : '')
+      : '';
   }
 }
+
+/** Around what is outermost in a document. The first needs no name, as long as no key begins like one. */
+const outermost = (index: number): Around => ({
+  key: index === 0 ? '' : `#${index + 1}`,
+  name: undefined,
+  place: `document ${index}`,
+  depth: 0,
+  flow: false,
+  anchors: [],
+  bar: undefined,
+});
 
 const STYLES: Readonly<Record<string, LeafStyle>> = {
   PLAIN: 'Plain',
