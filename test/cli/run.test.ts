@@ -1,15 +1,19 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
+import { kubeconfigFor } from '../builders/konflux.ts';
 import { ACCESS, pipelineHook } from '../fakes/gitlab/index.ts';
 import type { ChatRequestBody } from '../fakes/openai/check.ts';
 import type { Script } from '../fakes/openai/server.ts';
+import { startTestingFarm } from '../fakes/testing-farm/server.ts';
 import { aCliWorld, type CliWorld, PROJECT } from './world.ts';
 
 const EVENT = JSON.stringify({ project: PROJECT, iid: 1 });
 /** 32 hex digits, as HUMMINGBIRD_MARKER_KEYS wants them. */
 const MARKER_KEYS = `k1:${'ab'.repeat(16)}`;
+
+const FARM_REQUEST = '5d1f7a90-3c52-4e1b-8a3e-0c9b1f2d4e67';
 
 const said = ({ messages }: ChatRequestBody): string =>
   String(messages.findLast(({ role }) => role === 'user')?.content ?? '');
@@ -33,6 +37,12 @@ const script: Script = (request) => {
   }
   if (wish.includes('the library')) {
     const asked = { name: 'gitlab_get_mr_details', args: { project: 'group/library', iid: 1 } };
+    return toolTurns(request) === 0
+      ? { toolCalls: [asked] }
+      : { text: `Seen: ${String(request.messages.at(-1)?.content)}` };
+  }
+  if (wish.includes('the farm')) {
+    const asked = { name: 'tf_get_request_status', args: { request_id: FARM_REQUEST } };
     return toolTurns(request) === 0
       ? { toolCalls: [asked] }
       : { text: `Seen: ${String(request.messages.at(-1)?.content)}` };
@@ -141,6 +151,34 @@ describe('hummingbird run', () => {
     const gitlab = { token_env: 'GITLAB_TOKEN_RO', allowed_projects: ['group/library'] };
     await world.configure({ data_sources: { gitlab } });
     expect((await world.run(args, env)).stdout).toMatch(/Seen: .*Empty the cache/);
+  });
+
+  it('reads Konflux and Testing Farm where the file declares them, with the kubeconfig that a variable names', async () => {
+    const farm = await startTestingFarm();
+    onTestFinished(() => farm.stop());
+    farm.request(FARM_REQUEST, { state: 'running' });
+    const server = 'https://api.example.org:6443';
+    await writeFile(world.path('konflux.kubeconfig'), kubeconfigFor(server));
+    await world.configure({
+      data_sources: {
+        konflux: { cluster_url: `${server}/ns/team`, kubeconfig_env: 'KONFLUX_KUBECONFIG' },
+        testing_farm: { artifacts_url: farm.artifactsUrl, api_url: farm.apiUrl },
+      },
+    });
+    const event = { project: PROJECT, iid: 1, sha: world.mergeRequest.sha, message: 'look at the farm' };
+    const args = ['--event', JSON.stringify(event), '--sandbox', 'none'];
+
+    const { stdout } = await world.run(args, { KONFLUX_KUBECONFIG: world.path('konflux.kubeconfig') });
+    expect(stdout).toMatch(/Seen: .*"state":"running"/);
+    const told = world.openai.requests.at(-1)?.tools?.map((tool) => tool.function.name) ?? [];
+    expect(told).toEqual(expect.arrayContaining(['konflux_list_pipelineruns', 'tf_get_results']));
+    expect(told.filter((name) => name.startsWith('gitlab_'))).toEqual([]);
+
+    const without = await world.run(args, { KONFLUX_KUBECONFIG: world.path('nowhere') });
+    expect(without.code).toBe(2);
+    expect(without.stderr).toMatch(
+      /the file that KONFLUX_KUBECONFIG names \(.*kubeconfig_env\) cannot be read \(ENOENT\)/,
+    );
   });
 
   it('is kubectl hummingbird when it has that name', async () => {
