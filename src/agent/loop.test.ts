@@ -454,6 +454,39 @@ describe('checkpoints', () => {
     await start(script);
   });
 
+  test('a call has the same place when another holder makes it again, and another one than any before', async () => {
+    const places: string[] = [];
+    const { schema, parse } = defineParameters(z.strictObject({}));
+    const ask: Tool = {
+      definition: { name: 'ask', description: 'ask', parameters: schema },
+      parse,
+      concurrent: false,
+      async run(_args, { place = '' }) {
+        places.push(place);
+        return { kind: 'Text', text: place };
+      },
+    };
+    const fetch = { requests: ['a', 'b'].map((path) => ({ tool: 'ask', args: {}, path })) };
+    const both = {
+      toolCalls: [
+        { name: 'ask', args: {} },
+        { name: 'fetch_batch_to_sandbox', args: fetch },
+      ],
+    };
+    await start((_request, call) => (call <= 2 ? both : { text: 'report' }));
+    const states: string[] = [];
+    await run({
+      registry: { tools: [ask] },
+      checkpoint: async (state) => void states.push(JSON.stringify(state)),
+    });
+    expect(places).toEqual(['1.0', '1.1.0', '1.1.1', '2.0', '2.1.0', '2.1.1']);
+    places.length = 0;
+    // From the second answer on, before any of its calls was made.
+    const pending = states.find((state) => JSON.parse(state).iteration === 2) ?? '';
+    await run({ registry: { tools: [ask] }, resume: JSON.parse(pending), contents: [] });
+    expect(places).toEqual(['2.0', '2.1.0', '2.1.1']);
+  });
+
   test('one that cannot be written ends the run: another holder may have it', async () => {
     await start(turns(exec('touch ran'), { text: 'report' }));
     const result = await run({ checkpoint: () => Promise.reject(new Error('sequence 1 exists')) });

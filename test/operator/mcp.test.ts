@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apply } from '../../hack/operator/install.ts';
 import { tokenSecret } from '../../hack/operator/objects.ts';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
+import { filesBelow, leaks } from '../builders/canaries.ts';
 import { sharedCluster } from '../cluster/shared.ts';
 import { noteHook } from '../fakes/gitlab/index.ts';
 import type { FakeUser } from '../fakes/gitlab/state.ts';
@@ -144,8 +145,13 @@ describe('a call that needs approval', () => {
     );
     const request = world.openai.requests.at(-1);
     expect(request?.tools?.map(({ function: { name } }) => name)).toEqual(['docs_publish']);
-    expect(JSON.stringify(world.openai.requests)).not.toContain(docs.token);
-    expect(world.operator.log()).not.toContain(docs.token);
+    const sinks = {
+      ...(await filesBelow(world.storeDir)),
+      requests: JSON.stringify(world.openai.requests),
+      notes: world.notes().join('\n'),
+      run: JSON.stringify(run),
+    };
+    expect(leaks(sinks, { docs: docs.token })).toEqual([]);
     expect(docs.openSessions).toBe(0);
   }, 600_000);
 

@@ -96,7 +96,10 @@ async function connected(
       versionNegotiation: { mode, probe: probe(config) },
     },
   );
-  client.onerror = (error) => means.onComplaint(config.name, error.message);
+  client.onerror = (error) => {
+    // Our own, behind an answer that came.
+    if (!error.message.includes(`"code":${LOST_ANSWER}`)) means.onComplaint(config.name, messageOf(error));
+  };
   const stop = (): void => void transport.close();
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -211,11 +214,10 @@ class ClientConnection implements Connection {
       return new ConnectionLostError(message, { sent: true, cause: error });
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
       return new McpServerError(`no answer within ${CALL_MS / 1000} s`);
-    if (error instanceof ProtocolError || error instanceof SdkError) return failure(this.#config, error);
-    const ended = this.#client.transport === undefined || !isHttp(this.#transport);
-    return ended
-      ? new ConnectionLostError(message, { sent: false, cause: error })
-      : failure(this.#config, error);
+    // What a program's pipe says: it has ended before it could be asked.
+    if (!isHttp(this.#transport) && !(error instanceof ProtocolError || error instanceof SdkError))
+      return new ConnectionLostError(message, { sent: false, cause: error });
+    return new McpServerError(message, { cause: error });
   }
 }
 

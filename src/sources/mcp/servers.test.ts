@@ -11,6 +11,7 @@ import { createMcpServers } from './servers.ts';
 
 const http = createHttpClient();
 const counted: string[] = [];
+const complaints: string[] = [];
 let fake: FakeMcp;
 let open: OpenTools | undefined;
 const run = new AbortController();
@@ -20,6 +21,7 @@ afterEach(async () => {
   await fake?.stop();
   open = undefined;
   counted.length = 0;
+  complaints.length = 0;
 });
 
 const configOf = (changes: Partial<McpServerConfig> = {}): McpServerConfig => ({
@@ -37,7 +39,7 @@ async function opened(
   ask: (question: PermissionQuestion) => Promise<Permission> = () => Promise.reject(new Error('asked')),
 ): Promise<OpenTools> {
   const servers = createMcpServers({
-    ...{ http, programs: [], path: '', onComplaint: () => undefined },
+    ...{ http, programs: [], path: '', onComplaint: (_server, line) => void complaints.push(line) },
     metrics: {
       ...noMcpMetrics,
       connected: (server, ok) => counted.push(`${server} ${ok ? 'connected' : 'not connected'}`),
@@ -72,7 +74,7 @@ describe.each(['sessions', 'requests'] as const)('a server that speaks in %s', (
     expect(counted).toEqual(['docs connected', 'docs ok']);
     await found.close();
     expect(fake.openSessions).toBe(0);
-    expect(fake.refusals).toEqual([]);
+    expect([...fake.refusals, ...complaints]).toEqual([]);
   });
 
   it('tells its tools page by page', async () => {
