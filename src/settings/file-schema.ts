@@ -108,6 +108,12 @@ const settings = z.strictObject({
     .default(5)
     .describe('Most automatic runs of a workflow on one merge request.'),
   internal_notes: z.boolean().default(true).describe('Whether notes are internal.'),
+  progress_notes: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether notes show the progress of a run; of the operator's runs, hummingbird run shows it where it runs.",
+    ),
   max_concurrent_agents: z.int().min(1).default(4).describe('Most runs at once.'),
   sqs_queue_url: z.string().default('').describe('Queue with GitLab webhooks; empty: none.'),
   sqs_fifo_queue_url: z.string().default('').describe('FIFO queue behind it; empty: one queue does.'),

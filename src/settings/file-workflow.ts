@@ -52,7 +52,7 @@ export function configuredWorkflow(
         maxRunsPerMergeRequest: settings.max_runs_per_mr,
       },
       sandbox: sandboxOf(file.sandbox, settings),
-      publish: { kind: 'Note', internal: settings.internal_notes },
+      publish: { kind: 'Note', internal: settings.internal_notes, progress: settings.progress_notes },
       dataSources: {
         gitlab: gitlab && {
           allowedProjects: gitlab.allowed_projects,

@@ -49,7 +49,7 @@ describe('the configuration file', () => {
         },
         limits: { maxIterations: 30, contextTokens: 60_000, timeout: '25m', maxRunsPerMergeRequest: 5 },
         triggers: [{ event: 'Pipeline', ignoreUsers: [], ignoreBranches: [] }],
-        publish: { kind: 'Note', internal: true },
+        publish: { kind: 'Note', internal: true, progress: false },
         dataSources: { gitlab: { tokenSecretRef: { name: 'environment-tool', key: 'READ' } } },
         projects: [
           {
@@ -70,7 +70,7 @@ describe('the configuration file', () => {
 
   it('lets a workflow and a project say otherwise than the settings', async () => {
     const { workflows } = await load(`
-settings: {max_iterations: 20, internal_notes: false}
+settings: {max_iterations: 20, internal_notes: false, progress_notes: true}
 workflows:
   review:
     max_iterations: 40
@@ -81,7 +81,7 @@ workflows:
 `);
     expect(workflows[0]?.workflow.spec).toMatchObject({
       limits: { maxIterations: 40 },
-      publish: { internal: false },
+      publish: { internal: false, progress: true },
       triggers: [
         { event: 'MergeRequest', rules: [{ action: 'Deny', title: ['Draft:*'] }, { action: 'Allow' }] },
       ],
