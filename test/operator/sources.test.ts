@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { installKonflux } from '../../hack/demo/konflux/install.ts';
 import { READER, REQUEST_ID, TESTS } from '../../hack/demo/konflux/objects.ts';
 import { type KonfluxScene, konfluxScene } from '../../hack/demo/konflux/scene.ts';
-import { leaks } from '../builders/canaries.ts';
+import { filesBelow, leaks } from '../builders/canaries.ts';
 import { sharedCluster } from '../cluster/shared.ts';
 import { KONFLUX_MODEL, konfluxScript } from '../fakes/openai/konflux-script.ts';
 import { aWorld, SANDBOX_IMAGE, type World } from './world.ts';
@@ -80,6 +80,7 @@ describe('all data sources in one run', () => {
       gitlab: JSON.stringify(world.gitlab.requests),
       farm: konflux.farm.requests.join('\n'),
       metrics,
+      ...(await filesBelow(world.storeDir)),
     };
     expect(leaks(sinks, { kubeconfig: token })).toEqual([]);
   }, 240_000);
