@@ -29,6 +29,24 @@ export interface Bump {
   readonly fork: boolean;
 }
 
+export type BumpReading =
+  | { readonly kind: 'Bump'; readonly bump: Bump }
+  /** GitLab answered 401, 403 or 404, or the merge request has no head or no common commit with its target. */
+  | { readonly kind: 'Refused'; readonly message: string };
+
+/** The archive of a commit is too large, damaged, or has more than is read. The message is one sentence. */
+export class TreeUnavailableError extends Error {
+  override readonly name = 'TreeUnavailableError';
+}
+
+/** What the agent reads of a merge request and its repository (tool tier). */
+export interface BumpReader {
+  /** As GitLab has it now. */
+  bump(at: { readonly project: string; readonly iid: number }, signal?: AbortSignal): Promise<BumpReading>;
+  /** Bounded in files and bytes, held in memory, links never followed. Throws `TreeUnavailableError`. */
+  tree(project: string, sha: string, signal?: AbortSignal): Promise<RepositoryTree>;
+}
+
 /** Where a repository says that a chart comes from. */
 export interface ChartReference {
   /** `https://…` of an HTTP index, `oci://…`, or `git` for a chart inside a Git repository. */
@@ -102,8 +120,13 @@ export type CommitOutcome =
   | { readonly kind: 'Moved'; readonly message: string }
   | { readonly kind: 'Refused'; readonly status: number; readonly message: string };
 
-/** What the agent writes on a bump (action tier). */
+/** What the agent writes on a bump (action tier). What may pass is tried again inside; `HttpError` afterwards. */
 export interface BumpWriter {
+  /**
+   * The commit on the bump's branch whose message carries this trailer: one that an earlier process made, and died
+   * before it could say so. Looks at the commits that the merge request has.
+   */
+  ownCommit(bump: Bump, trailer: string, signal?: AbortSignal): Promise<string | undefined>;
   /** Adds and keeps what is there. */
   addLabels(bump: Bump, labels: readonly string[], signal?: AbortSignal): Promise<void>;
   /** Never `failed`: a red status would be a second gate. */
