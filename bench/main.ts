@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from '../hack/cluster/cluster.ts';
 import { backendBench, POD, PODMAN, POOL } from './backends.ts';
 import { burstBench } from './burst.ts';
 import { claimBench } from './claim.ts';
+import { editsBench } from './edits.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
 import { gateBench } from './gate.ts';
@@ -67,6 +68,7 @@ const BENCHES: readonly Bench[] = [
   { keys: ['vmclaim.ratio'], run: async (cluster) => machineClaimBench(await cluster()) },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
   { keys: ['gate.ratio'], run: gateBench },
+  { keys: ['inventory.ms', 'edit.ms', 'inventory.rss.mb'], run: editsBench },
   {
     keys: ['note.p50ms', 'note.p95ms'],
     run: async (cluster) => noteBench(await cluster()),

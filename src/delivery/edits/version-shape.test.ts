@@ -54,11 +54,10 @@ describe('corroboration', () => {
     expect(uncorroborated(`app@${digest}`, 'app', `the image is ${digest} now`)).toEqual([]);
   });
 
-  it('is linear in evidence and value', () => {
-    const begun = performance.now();
-    uncorroborated('1.1', '', '1.11 '.repeat(500_000));
-    uncorroborated('1'.repeat(100_000), '', 'x');
-    uncorroborated('a'.repeat(100_000), '', 'x');
-    expect(performance.now() - begun).toBeLessThan(30_000);
+  it('does not stall on long values and evidence', () => {
+    expect(uncorroborated('1.1', '', '1.11 '.repeat(500_000))).toEqual(['1.1']);
+    expect(uncorroborated('1'.repeat(100_000), '', 'x')).toEqual([]);
+    expect(uncorroborated('a'.repeat(100_000), '', 'x')).toEqual([]);
+    expect(uncorroborated('a1.'.repeat(30_000), '', 'x')).toEqual([]);
   });
 });

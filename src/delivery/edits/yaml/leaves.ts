@@ -35,8 +35,8 @@ const MAX_VALUE_CHARS = 4096;
 /** Deeper than anything that people write, and far from where the stack ends. */
 const MAX_DEPTH = 100;
 
-/** Some thousand lines, so that what a parser makes of them is a few MB. */
-const PIECE_CHARS = 128 * 1024;
+/** Some hundred lines: what a parser makes of them, a hundred times that, is gone before it is moved anywhere. */
+const PIECE_CHARS = 16 * 1024;
 
 // Keys that stand twice are found by the walk: the library compares each with each.
 const OPTIONS = { prettyErrors: false, uniqueKeys: false, logLevel: 'silent' } as const;

@@ -80,9 +80,9 @@ describe('a long text that is read in pieces', () => {
         if (readLeaves(text).kind === 'Leaves') read += 1;
         expectSame(text);
       }),
-      { numRuns: 5000, seed: 20_261_130 },
+      { numRuns: 2000, seed: 20_261_130 },
     );
-    expect(read).toBeGreaterThan(2000);
-    expect(read).toBeLessThan(4900);
+    expect(read).toBeGreaterThan(800);
+    expect(read).toBeLessThan(1950);
   });
 });
