@@ -5,6 +5,7 @@ import { explained, sourceTool } from '../source-tool.ts';
 import { textStream } from '../text-stream.ts';
 import type { Farm } from './farm.ts';
 import { NOTES } from './notes.ts';
+import { peek } from './peek.ts';
 import { MEANING, readRequest, reasonOf, requestId, stageOf } from './request.ts';
 
 export function results(farm: Farm): Tool {
@@ -16,9 +17,11 @@ export function results(farm: Farm): Tool {
     schema: z.object({ request_id: requestId }),
     async run({ request_id: id }, { signal }) {
       try {
-        const { body, headers } = await farm.artifact(`${farm.artifactsBase}/${id}/results.xml`, signal);
-        if (!isPage(headers)) return textStream(body, XML);
-        await body[Symbol.asyncIterator]().return?.();
+        const { body } = await farm.artifact(`${farm.artifactsBase}/${id}/results.xml`, signal);
+        const { start, body: whole } = await peek(body);
+        if (!isPage(start)) return textStream(whole, XML);
+        // A generator that was never begun has nothing to end: begun, it lets the connection go.
+        for await (const _ of whole) break;
         return { kind: 'Error', message: NO_XML };
       } catch (error) {
         // Some stores say 403 of what is not there.
@@ -39,8 +42,9 @@ const XML = {
 const NO_XML =
   'Testing Farm: a page came instead of XML, such as a login shows. Name the results as missing in the answer and go on without.';
 
-const isPage = (headers: Readonly<Record<string, string>>): boolean =>
-  headers['content-type']?.startsWith('text/html') === true;
+/** By what it is: servers call XML whatever they like. */
+const isPage = (start: Uint8Array): boolean =>
+  /^\s*<(?:!doctype html|html)\b/i.test(new TextDecoder().decode(start.subarray(0, 256)));
 
 /** Results that are not there are no failure to read them: the request's state says what it is. */
 async function whyNone(farm: Farm, id: string, error: HttpError, signal: AbortSignal): Promise<ToolOutput> {

@@ -4,6 +4,7 @@ import { outside } from '../../http/destinations.ts';
 import { sourceTool } from '../source-tool.ts';
 import { textStream } from '../text-stream.ts';
 import type { Farm } from './farm.ts';
+import { peek } from './peek.ts';
 
 export function testLog(farm: Farm): Tool {
   return sourceTool(farm.source, {
@@ -38,23 +39,11 @@ function suffixOf(url: string, contentType = ''): string {
 
 /** Archives and pictures are among the artifacts: a zero byte at the beginning tells them from text. */
 async function withKind(body: AsyncIterable<Uint8Array>, suffix: string): Promise<ToolOutput> {
-  const chunks = body[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  const log = textStream(joined(first, chunks), {
+  const { start, body: whole } = await peek(body);
+  const log = textStream(whole, {
     suffix,
     what: 'log',
     whenEmpty: 'The log is empty: the test wrote nothing, or ended before it could.',
   });
-  return { ...log, binary: first.done !== true && first.value.includes(0) };
-}
-
-async function* joined(
-  first: IteratorResult<Uint8Array>,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  try {
-    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
+  return { ...log, binary: start.includes(0) };
 }

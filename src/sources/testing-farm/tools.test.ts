@@ -262,8 +262,10 @@ describe('tf_get_results', () => {
   });
 
   test('a page in the place of XML is not taken for results', async () => {
-    farm.artifact(ID, 'results.xml', '<html>sign in</html>', 'text/html; charset=utf-8');
+    farm.artifact(ID, 'results.xml', '\ufeff\n<!DOCTYPE html><html>sign in</html>', 'application/xml');
     expect(refused(await call('tf_get_results', { request_id: ID }))).toMatch(/a page came instead of XML/);
+    farm.artifact(ID, 'results.xml', ODD, 'text/html; charset=utf-8');
+    expect((await read(await call('tf_get_results', { request_id: ID }))).bytes.toString()).toBe(ODD);
   });
 
   test('empty results say what to ask', async () => {
