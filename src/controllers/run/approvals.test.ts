@@ -25,7 +25,10 @@ function asking(known: readonly Approval[] = [], runUid = 'uid-1') {
 }
 
 /** What the status holds of a question that was written into it. */
-const written = (question: OpenQuestion, changes: Partial<Approval> = {}): Approval => ({
+const written = (
+  { allArguments: _long, ...question }: OpenQuestion,
+  changes: Partial<Approval> = {},
+): Approval => ({
   ...question,
   state: 'Waiting',
   requestTime: '2026-03-01T12:00:00Z',
@@ -95,7 +98,8 @@ describe('a question of a loop', () => {
       publish('1.0', { key: 'sk-secret', turned: '\u202eabc', long: 'x'.repeat(5_000) }),
       signal,
     );
-    const { arguments: args } = firstOf(questions);
+    const { arguments: args, allArguments } = firstOf(questions);
+    expect(allArguments).toContain(`"${'x'.repeat(5_000)}"`);
     expect(args).toMatch(/^\{"key":"\*\*\*","turned":"\\u202eabc","long":"x+\.\.\.$/);
     expect(args).toHaveLength(500);
   });
@@ -117,6 +121,15 @@ describe('a question of a loop', () => {
     void before.questions.ask(publish(), signal);
     const other = written(firstOf(before.questions), { state: 'Approved', digest: 'f'.repeat(64) });
     expect(await asking([other]).questions.ask(publish(), signal)).toMatchObject({ kind: 'Refused' });
+  });
+
+  it('is refused when its arguments are longer than anybody reads: what is approved was seen', async () => {
+    const { questions, changes } = asking();
+    expect(await questions.ask(publish('1.0', { page: 'x'.repeat(10_000) }), signal)).toMatchObject({
+      kind: 'Refused',
+      message: expect.stringContaining('Make them shorter'),
+    });
+    expect(changes()).toBe(0);
   });
 
   it('is refused beyond what people can be asked to read', async () => {

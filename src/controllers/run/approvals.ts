@@ -4,7 +4,10 @@ import { APPROVAL_ARGUMENTS_MAX, APPROVALS_MAX, type Approval, verdictOn } from 
 import type { AskPermission, Permission, PermissionQuestion } from '../../sources/port.ts';
 
 /** A call that the loop holds back until somebody has answered. */
-export type OpenQuestion = Pick<Approval, 'id' | 'tool' | 'arguments' | 'digest'>;
+export type OpenQuestion = Pick<Approval, 'id' | 'tool' | 'arguments' | 'digest'> & {
+  /** All arguments, as people are shown them. */
+  readonly allArguments: string;
+};
 
 /**
  * The questions of one agent loop. It only asks and waits; the reconciler writes each into the status, tells people,
@@ -46,7 +49,8 @@ export class Questions {
     if (known !== undefined && known.state !== 'Waiting')
       return permissionOf(known.state, question, known.by ?? '');
     if (known === undefined && this.#known.size >= APPROVALS_MAX) return tooMany(question);
-    this.#known.set(question.id, known ?? { ...question, state: 'Waiting', requestTime: '' });
+    if (question.allArguments.length > READABLE_MAX) return tooLong(question);
+    this.#known.set(question.id, known ?? remembered(question, 'Waiting'));
     return this.#wait(question, signal);
   };
 
@@ -54,7 +58,7 @@ export class Questions {
   settle({ id, state, by }: Approval): void {
     const open = this.#open.get(id);
     if (open === undefined || state === 'Waiting') return;
-    this.#known.set(id, { ...open.question, state, requestTime: '', ...(by !== undefined && { by }) });
+    this.#known.set(id, { ...remembered(open.question, state), ...(by !== undefined && { by }) });
     open.settle(permissionOf(state, open.question, by ?? ''));
   }
 
@@ -82,17 +86,28 @@ function questionOf(
   const digest = createHash('sha256')
     .update(JSON.stringify([runUid, place, tool, args]))
     .digest('hex');
-  return { id: digest.slice(0, 12), tool, arguments: shown(redact(JSON.stringify(args))), digest };
+  const allArguments = ascii(redact(JSON.stringify(args)));
+  return { id: digest.slice(0, 12), tool, arguments: cut(allArguments), digest, allArguments };
 }
 
-/** In ASCII: what looks like another character, or like none, is seen for what it is. */
-function shown(json: string): string {
-  const ascii = json.replace(
-    /[^ -~]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return ascii.length <= APPROVAL_ARGUMENTS_MAX ? ascii : `${ascii.slice(0, APPROVAL_ARGUMENTS_MAX - 3)}...`;
-}
+/** As it is compared with later: for itself, not for people. */
+const remembered = (
+  { id, tool, arguments: args, digest }: OpenQuestion,
+  state: Approval['state'],
+): Approval => ({
+  ...{ id, tool, arguments: args, digest, state },
+  requestTime: '',
+});
+
+/** Whoever approves a call has read all of it. */
+const READABLE_MAX = 10_000;
+
+/** What looks like another character, or like none, is seen for what it is. */
+const ascii = (json: string): string =>
+  json.replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+const cut = (text: string): string =>
+  text.length <= APPROVAL_ARGUMENTS_MAX ? text : `${text.slice(0, APPROVAL_ARGUMENTS_MAX - 3)}...`;
 
 const GO_ON = 'Do not call it again for the same; go on without, and say in your answer what is missing.';
 
@@ -123,6 +138,22 @@ const tooMany = ({ tool }: OpenQuestion): Permission => ({
   kind: 'Refused',
   message: `Not executed: ${tool} needs approval, and this run has asked for ${APPROVALS_MAX} already. ${GO_ON}`,
 });
+
+const tooLong = ({ tool, allArguments }: OpenQuestion): Permission => ({
+  kind: 'Refused',
+  message: `Not executed: ${tool} needs approval, and its arguments are longer (${allArguments.length} characters) than the ${READABLE_MAX} that people are asked to read. Make them shorter, or go on without.`,
+});
+
+/** The calls that wait, with all of their arguments where this process knows them. */
+export function waitingCalls(
+  { status }: AgentRun,
+  questions: Questions | undefined,
+): readonly Pick<Approval, 'id' | 'tool' | 'arguments'>[] {
+  const open = new Map(questions?.open.map((question) => [question.id, question.allArguments]));
+  return (status?.approvals ?? [])
+    .filter(({ state }) => state === 'Waiting')
+    .map(({ id, tool, arguments: short }) => ({ id, tool, arguments: open.get(id) ?? short }));
+}
 
 /** What is to be done about a running loop's questions; undefined: nothing, now. */
 export type ApprovalNeed =

@@ -26,7 +26,10 @@ export function progressText(
 }
 
 /** What the note adds while calls wait for somebody's answer; empty when none does. The arguments are the model's. */
-export function approvalText(waiting: readonly Approval[], commandPrefix: string): string {
+export function approvalText(
+  waiting: readonly Pick<Approval, 'id' | 'tool' | 'arguments'>[],
+  commandPrefix: string,
+): string {
   return waiting
     .map(
       ({ id, tool, arguments: args }) =>

@@ -19,6 +19,8 @@ export interface ConnectionMeans {
   readonly http: HttpClient;
   /** Full paths of programs that may be started. */
   readonly programs: readonly string[];
+  /** Default: HANDSHAKE_MS and CALL_MS. */
+  readonly patience?: { readonly handshakeMs: number; readonly callMs: number };
   /** PATH of the programs. */
   readonly path: string;
   /** What a program writes to stderr, line by line, and what is odd in an answer. */
@@ -46,9 +48,9 @@ export class ConnectionLostError extends Error {
 }
 
 /** For the handshake and each page of tools: nothing of it takes long. */
-export const HANDSHAKE_MS = 20_000;
+const HANDSHAKE_MS = 20_000;
 /** For one call; tools that search or build take their time. */
-export const CALL_MS = 120_000;
+const CALL_MS = 120_000;
 /** A program that was made before version negotiation may say nothing at all to it. */
 const PROBE_MS = 5_000;
 /** Of one message: a tool's answer is held in memory once. */
@@ -93,7 +95,7 @@ async function connected(
     {
       capabilities: {},
       inputRequired: { autoFulfill: false },
-      versionNegotiation: { mode, probe: probe(config) },
+      versionNegotiation: { mode, probe: probe(config, patienceOf(means)) },
     },
   );
   client.onerror = (error) => {
@@ -103,8 +105,8 @@ async function connected(
   const stop = (): void => void transport.close();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    await client.connect(transport, { timeout: HANDSHAKE_MS, signal });
-    return new ClientConnection(config, client, transport);
+    await client.connect(transport, { timeout: patienceOf(means).handshakeMs, signal });
+    return new ClientConnection(config, client, transport, patienceOf(means));
   } catch (error) {
     await transport.close();
     throw error;
@@ -113,14 +115,23 @@ async function connected(
   }
 }
 
-const probe = ({ reach }: McpServerConfig) => ({
-  timeoutMs: reach.kind === 'Program' ? PROBE_MS : HANDSHAKE_MS,
+type Patience = NonNullable<ConnectionMeans['patience']>;
+
+const patienceOf = ({ patience }: ConnectionMeans): Patience =>
+  patience ?? { handshakeMs: HANDSHAKE_MS, callMs: CALL_MS };
+
+const probe = ({ reach }: McpServerConfig, { handshakeMs }: Patience) => ({
+  timeoutMs: reach.kind === 'Program' ? Math.min(PROBE_MS, handshakeMs) : handshakeMs,
 });
 
 function transportOf({ name, reach, token }: McpServerConfig, means: ConnectionMeans): Transport {
   if (reach.kind === 'Http')
     return new StreamableHTTPClientTransport(new URL(reach.url), {
-      fetch: mcpFetch({ http: means.http, silenceMs: CALL_MS + 5_000, maxBytes: MESSAGE_BYTES }),
+      fetch: mcpFetch({
+        http: means.http,
+        silenceMs: patienceOf(means).callMs + 5_000,
+        maxBytes: MESSAGE_BYTES,
+      }),
       reconnectionOptions: {
         ...{ initialReconnectionDelay: 0, maxReconnectionDelay: 0, reconnectionDelayGrowFactor: 1 },
         maxRetries: 0,
@@ -146,8 +157,10 @@ class ClientConnection implements Connection {
   readonly #config: McpServerConfig;
   readonly #client: Client;
   readonly #transport: Transport;
+  readonly #patience: Patience;
 
-  constructor(config: McpServerConfig, client: Client, transport: Transport) {
+  constructor(config: McpServerConfig, client: Client, transport: Transport, patience: Patience) {
+    this.#patience = patience;
     this.#config = config;
     this.#client = client;
     this.#transport = transport;
@@ -159,7 +172,7 @@ class ClientConnection implements Connection {
     for (let page = 0; page < PAGES_MAX && tools.length < TOOLS_MAX; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const answer = await this.#client
-        .request({ method: 'tools/list', params }, { timeout: HANDSHAKE_MS, signal })
+        .request({ method: 'tools/list', params }, { timeout: this.#patience.handshakeMs, signal })
         .catch((error: unknown) => {
           signal.throwIfAborted();
           throw failure(this.#config, error);
@@ -181,7 +194,7 @@ class ClientConnection implements Connection {
     try {
       return await this.#client.callTool(
         { name: tool.name, arguments: { ...args } },
-        { signal, timeout: CALL_MS, toolDefinition },
+        { signal, timeout: this.#patience.callMs, toolDefinition },
       );
     } catch (error) {
       signal.throwIfAborted();
@@ -213,7 +226,7 @@ class ClientConnection implements Connection {
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return new ConnectionLostError(message, { sent: true, cause: error });
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-      return new McpServerError(`no answer within ${CALL_MS / 1000} s`);
+      return new McpServerError(`no answer within ${this.#patience.callMs / 1000} s`);
     // What a program's pipe says: it has ended before it could be asked.
     if (!isHttp(this.#transport) && !(error instanceof ProtocolError || error instanceof SdkError))
       return new ConnectionLostError(message, { sent: false, cause: error });

@@ -37,9 +37,10 @@ const configOf = (changes: Partial<McpServerConfig> = {}): McpServerConfig => ({
 async function opened(
   changes: Partial<McpServerConfig> = {},
   ask: (question: PermissionQuestion) => Promise<Permission> = () => Promise.reject(new Error('asked')),
+  patience = { handshakeMs: 20_000, callMs: 120_000 },
 ): Promise<OpenTools> {
   const servers = createMcpServers({
-    ...{ http, programs: [], path: '', onComplaint: (_server, line) => void complaints.push(line) },
+    ...{ http, patience, programs: [], path: '', onComplaint: (_server, line) => void complaints.push(line) },
     metrics: {
       ...noMcpMetrics,
       connected: (server, ok) => counted.push(`${server} ${ok ? 'connected' : 'not connected'}`),
@@ -144,6 +145,26 @@ describe('a server that cannot be used', () => {
     await start();
     const found = await opened({ reach: { kind: 'Program', program: '/bin/sh', args: ['-c', 'id'] } });
     expect(found.problems[0]?.message).toContain('--mcp-command /bin/sh');
+  });
+});
+
+describe('a server that is silent', () => {
+  it('is a problem when it says nothing at the beginning', async () => {
+    await start();
+    fake.intercept = () => true;
+    const found = await opened({}, undefined, { handshakeMs: 200, callMs: 200 });
+    expect(found.problems).toMatchObject([{ kind: 'ToolServerUnavailable' }]);
+  });
+
+  it.each(['sessions', 'requests'] as const)('costs a call its time and no more (%s)', async (protocol) => {
+    const slow: FakeTool = { ...searchTool, run: () => new Promise(() => undefined) };
+    await start({ protocol, tools: [slow] });
+    const found = await opened({}, undefined, { handshakeMs: 20_000, callMs: 300 });
+    expect(await call(found)).toMatchObject({
+      kind: 'Error',
+      message: expect.stringContaining('MCP server docs: no answer within 0.3 s'),
+    });
+    expect(counted.at(-1)).toBe('docs failed');
   });
 });
 

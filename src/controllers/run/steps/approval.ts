@@ -1,5 +1,5 @@
 import { type Approval, verdictOn } from '../../../crds/approval.ts';
-import { msToAnswer, type Questions } from '../approvals.ts';
+import { msToAnswer, type Questions, waitingCalls } from '../approvals.ts';
 import { nextStatus, type StepContext, type StepResult } from '../step.ts';
 import { approvalText, placeholderText } from '../texts.ts';
 import { markerOf, notesOf, target } from './note.ts';
@@ -16,7 +16,10 @@ export function askApprovals(context: StepContext): StepResult {
   const before = run.status?.approvals ?? [];
   const asked = (questionsOf(context)?.open ?? []).filter(({ id }) => before.every((one) => one.id !== id));
   const requestTime = deps.clock.now().toISOString();
-  const approvals = [...before, ...asked.map((one): Approval => ({ ...one, state: 'Waiting', requestTime }))];
+  const approvals = [
+    ...before,
+    ...asked.map(({ allArguments: _long, ...one }): Approval => ({ ...one, state: 'Waiting', requestTime })),
+  ];
   return {
     ...written(context, approvals),
     written() {
@@ -88,7 +91,7 @@ export async function tellApprovals(context: StepContext): Promise<StepResult> {
     };
   const notes = await notesOf(context);
   if (typeof notes === 'string') throw new Error(notes);
-  const waiting = approvals.filter(({ state }) => state === 'Waiting');
+  const waiting = waitingCalls(run, questions);
   const text = [placeholderText(run.spec.workflowRef.name), approvalText(waiting, deps.commandPrefix)];
   const edited = await notes.update(
     run.spec.mergeRequest,

@@ -1,3 +1,4 @@
+import { waitingCalls } from '../approvals.ts';
 import { nextStatus, type StepContext, type StepResult } from '../step.ts';
 import { approvalText, progressText } from '../texts.ts';
 import { markerOf, notesOf, target } from './note.ts';
@@ -35,7 +36,7 @@ export async function showProgress(context: StepContext): Promise<StepResult> {
     const notes = await notesOf(context);
     if (typeof notes === 'string') return {};
     const limit = AbortSignal.any([signal, AbortSignal.timeout(EDIT_TIMEOUT_MS)]);
-    const waiting = (run.status?.approvals ?? []).filter(({ state }) => state === 'Waiting');
+    const waiting = waitingCalls(run, local.executions.get(uid)?.questions);
     const parts = [textOf(context), approvalText(waiting, deps.commandPrefix)];
     const text = deps.redact(parts.filter(Boolean).join('\n\n'));
     const edited = await notes.update(run.spec.mergeRequest, ref, { text, marker: markerOf(context) }, limit);
