@@ -167,6 +167,25 @@ describe('a claim', () => {
     await releaseAll(aProvider(), request);
   });
 
+  it('of the next holder ends the command that the holder before left running, and nothing else', async () => {
+    const request = aRequest('warm');
+    const before = await claimUntilGiven(aProvider(), request);
+    await before.start();
+    await before.exec('setsid sleep 3001 >/dev/null 2>&1 & echo a server of the run');
+    const left = before.exec('sleep 3002 & sleep 3003', { timeoutMs: 600_000 });
+    const text = async (sandbox: Sandbox, command: string) =>
+      Buffer.from((await sandbox.exec(command)).stdout).toString();
+    const sleeps = (sandbox: Sandbox) =>
+      text(sandbox, 'ps -eo stat=,args= | grep "^[^Z].*[s]leep 300" | sort -k 2');
+    await until('it runs', async () => (await sleeps(before)).includes('sleep 3003\n'));
+    const claimed = await aProvider().claim({ ...request, epoch: 2 });
+    if (claimed.kind !== 'Claimed') throw new Error(claimed.message);
+    await claimed.sandbox.start();
+    expect((await sleeps(claimed.sandbox)).match(/sleep 300\d/g)).toEqual(['sleep 3001']);
+    expect(await left).toMatchObject({ kind: 'Exited', exitCode: 137 });
+    await releaseAll(aProvider(), request);
+  });
+
   it('never gives a pod that is going: after a release another one is claimed', async () => {
     const provider = aProvider();
     const request = aRequest('warm');

@@ -4,6 +4,7 @@ import type { ExecConnection } from '../../kube/exec-connection.ts';
 import { errorFields, type Logger } from '../../kube/log.ts';
 import type { KubeClient } from '../../kube/port.ts';
 import { commandSandbox } from '../command/sandbox.ts';
+import { endUnfinished } from '../command/unfinished.ts';
 import type { Sandbox, SandboxRef } from '../port.ts';
 import { PodCommands } from './commands.ts';
 import { startPod } from './start.ts';
@@ -19,6 +20,8 @@ export interface PodSandboxOptions {
   readonly uid?: string;
   /** Default `sandbox`. */
   readonly container?: string;
+  /** Another process had it before and may have left a command running: `start` ends that. Default: nobody had. */
+  readonly inherited?: boolean;
   /** Idempotent. */
   deletePod(): Promise<void>;
   /** Keeps it for the session's next run, else deletes it. Left out: deletes it. */
@@ -44,15 +47,11 @@ export function podSandbox(options: PodSandboxOptions): Sandbox {
     ref,
     commands,
     newId,
-    start: (signal) =>
-      startPod(
-        commands,
-        {
-          ...{ clock, startTimeoutMs },
-          onWaiting: (why) => options.logger.info({}, `waiting for ${commands.where}: ${why}`),
-        },
-        signal,
-      ),
+    async start(signal) {
+      const onWaiting = (why: string) => options.logger.info({}, `waiting for ${commands.where}: ${why}`);
+      await startPod(commands, { clock, startTimeoutMs, onWaiting }, signal);
+      if (options.inherited) await endUnfinished(commands, clock, signal);
+    },
     cleanup: () => settled(options, () => options.deletePod()),
     linger: (sessionId) => settled(options, () => options.lingerPod?.(sessionId) ?? options.deletePod()),
   });

@@ -21,6 +21,8 @@ export interface OpenPodRequest {
   readonly pod: Pod;
   readonly namespace: string;
   readonly name: string;
+  /** The run had it before: an earlier holder may have left a command running. */
+  readonly inherited: boolean;
   /** Deletes exactly this pod; idempotent. Throws KubeError. */
   deletePod(): Promise<void>;
   /** Lets it linger for the session where its pool keeps some, else deletes it. Throws KubeError. */
@@ -43,8 +45,8 @@ export function podPool({ openPod, cachedPods, podOf, ...terms }: PodPoolOptions
   return claimablePool({
     ...terms,
     what: PODS,
-    open: ({ object, namespace, name, remove, linger }) =>
-      openPod({ pod: object, namespace, name, deletePod: remove, lingerPod: linger }),
+    open: ({ object, namespace, name, inherited, remove, linger }) =>
+      openPod({ pod: object, namespace, name, inherited, deletePod: remove, lingerPod: linger }),
     ...(cachedPods === undefined ? {} : { cached: cachedPods }),
     ...(podOf === undefined ? {} : { template: podOf }),
   });
@@ -64,6 +66,8 @@ export interface OpenRequest<T extends KubeObject> {
   readonly object: T;
   readonly namespace: string;
   readonly name: string;
+  /** As `OpenPodRequest.inherited`. */
+  readonly inherited: boolean;
   /** Deletes exactly this object; idempotent. Throws KubeError. */
   remove(): Promise<void>;
   /** Lets it linger for the session where its pool keeps some, else deletes it. Throws KubeError. */
@@ -107,7 +111,7 @@ export function claimablePool<T extends KubeObject>(options: ClaimablePoolOption
 
     async find(runUid, namespace) {
       const own = newestUsable(claims.what, await claims.supply.owned(runUid, namespace));
-      return own && opened(claims, own);
+      return own && opened(claims, own, false);
     },
 
     async linger(request) {
@@ -117,7 +121,7 @@ export function claimablePool<T extends KubeObject>(options: ClaimablePoolOption
         request,
       );
       if (kept.kind === 'NotKept') return kept;
-      const { ref } = opened(claims, kept.kept);
+      const { ref } = opened(claims, kept.kept, false);
       return { kind: 'Lingers', ref, until: kept.until };
     },
 
@@ -291,7 +295,7 @@ async function claimed<T extends KubeObject>(
   if (claims.onEmpty.isMaking(request.runUid)) await discardOthers(claims, pod, request);
   claims.onEmpty.forget(request.runUid);
   claims.line.leave(request.runUid);
-  const sandbox = opened(claims, pod);
+  const sandbox = opened(claims, pod, request.epoch > 1);
   return wasReclaimed(pod, request)
     ? { kind: 'Claimed', sandbox, reclaimed: true }
     : { kind: 'Claimed', sandbox };
@@ -306,9 +310,9 @@ async function discardOthers<T extends KubeObject>(
     if (uidOf(pod) !== uidOf(kept)) await deletePod(claims, pod);
 }
 
-function opened<T extends KubeObject>(claims: Claims<T>, object: T): Sandbox {
+function opened<T extends KubeObject>(claims: Claims<T>, object: T, inherited: boolean): Sandbox {
   return claims.open({
-    object,
+    ...{ object, inherited },
     ...refOf(object),
     remove: () => deletePod(claims, object),
     linger: (sessionId) => linger(claims, object, sessionId),
