@@ -28,10 +28,18 @@ const chartYaml = z.object({
 export type ChartMetadata = z.infer<typeof chartYaml>;
 export type ChartDependency = z.infer<typeof dependency>;
 
+/** Longer ones are nobody's, and take long to read. */
+const MAX_CHARACTERS = 256 * 1024;
+
+function parsedYaml(text: string): unknown {
+  if (text.length > MAX_CHARACTERS) throw new Error(`more than ${MAX_CHARACTERS} characters`);
+  return parse(text, { logLevel: 'silent', uniqueKeys: false });
+}
+
 /** Undefined when it is none. */
 export function parseChartYaml(text: string): ChartMetadata | undefined {
   try {
-    return chartYaml.parse(parse(text, { logLevel: 'silent' }));
+    return chartYaml.parse(parsedYaml(text));
   } catch {
     return undefined;
   }
@@ -44,7 +52,7 @@ const lock = z.object({
 /** Exact versions of a `Chart.lock`, by name; empty when it is none. */
 export function parseChartLock(text: string): ReadonlyMap<string, string> {
   try {
-    const { dependencies } = lock.parse(parse(text, { logLevel: 'silent' }));
+    const { dependencies } = lock.parse(parsedYaml(text));
     return new Map(dependencies.map(({ name, version }) => [name, version]));
   } catch {
     return new Map();

@@ -4,7 +4,8 @@ import type { Application, WantedChart } from './applications/application.ts';
 import type { Side } from './render.ts';
 import { comparedObjects, type Definitions, type Rendering } from './rendering/compare-objects.ts';
 import type { ApplicationReport, ChartVersion, Move, ValueSource } from './report.ts';
-import { defaultsOf, valuesNotDeclared } from './values/declared.ts';
+import { chartValues, defaultsOf } from './values/chart-values.ts';
+import { valuesNotDeclared } from './values/declared.ts';
 import { movedDefaults } from './values/defaults.ts';
 
 export interface Compared {
@@ -22,19 +23,19 @@ export interface Pair {
 /** Entries of each list of a report; what exceeds it is said. */
 const MAX_ENTRIES = 300;
 
-/** What becomes of one application. `head` is where consumers of dropped versions are looked for. Pure. */
-export function compareSides({ base, head }: Pair, headTree: RepositoryTree): Compared {
+/** What becomes of one application. `head` is where consumers of dropped versions are looked for. */
+export async function compareSides({ base, head }: Pair, headTree: RepositoryTree): Promise<Compared> {
   const application = head?.application ?? base?.application;
   if (application === undefined) throw new Error('an application is on one side at least');
   const notCovered = [...new Set([...(base?.application.gaps ?? []), ...(head?.application.gaps ?? [])])];
-  const { definitions, gaps, ...objects } = comparedObjects(
+  const { definitions, gaps, ...objects } = await comparedObjects(
     application.name,
     renderingOf(base),
     renderingOf(head),
     headTree,
   );
   notCovered.push(...gaps);
-  const values = comparedValues({ base, head }, application, notCovered);
+  const values = await comparedValues({ base, head }, application, notCovered);
   const report: ApplicationReport = {
     name: application.name,
     path: application.path,
@@ -72,11 +73,11 @@ function renderingOf(one: Pair['base']): Rendering {
   };
 }
 
-function comparedValues(
+async function comparedValues(
   { base, head }: Pair,
   { name }: Application,
   notCovered: string[],
-): Pick<ApplicationReport, 'defaults' | 'valuesNotDeclared'> {
+): Promise<Pick<ApplicationReport, 'defaults' | 'valuesNotDeclared'>> {
   const nothing = { defaults: [], valuesNotDeclared: [] };
   if (base === undefined || head === undefined) return nothing;
   if (base.side.kind === 'Unrenderable' || head.side.kind === 'Unrenderable') return nothing;
@@ -87,10 +88,8 @@ function comparedValues(
     );
     return nothing;
   }
-  const [before, after] = [
-    judged(base.side.files, base.application.chart),
-    judged(head.side.files, head.application.chart),
-  ];
+  const before = await chartValues(judged(base.side.files, base.application.chart));
+  const after = await chartValues(judged(head.side.files, head.application.chart));
   return {
     defaults: movedDefaults(defaultsOf(before), defaultsOf(after), set),
     valuesNotDeclared: valuesNotDeclared(before, after, set),

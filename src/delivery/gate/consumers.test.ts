@@ -4,8 +4,8 @@ import { findConsumers } from './consumers.ts';
 
 const DROPPED = { crd: 'peers.lb.io', group: 'lb.io', kind: 'Peer', versions: ['v1beta1'], target: 'v1' };
 
-const consumers = (text: string, path = 'a.yaml') =>
-  findConsumers(aTree({ [path]: text }), [DROPPED]).versions[0]?.consumers;
+const consumers = async (text: string, path = 'a.yaml') =>
+  (await findConsumers(aTree({ [path]: text }), [DROPPED])).versions[0]?.consumers;
 
 describe('a manifest of a dropped version', () => {
   it.each([
@@ -44,12 +44,12 @@ describe('a manifest of a dropped version', () => {
       'Peer/{{ .Release.Name }}',
     ],
     ['without a kind', 'apiVersion: lb.io/v1beta1\n', 1, 'Peer'],
-  ])('%s is found', (_what, text, line, object) => {
-    expect(consumers(text)).toEqual([{ path: 'a.yaml', line, object }]);
+  ])('%s is found', async (_what, text, line, object) => {
+    expect(await consumers(text)).toEqual([{ path: 'a.yaml', line, object }]);
   });
 
-  it('in JSON is found', () => {
-    expect(consumers('{\n  "apiVersion": "lb.io/v1beta1",\n  "kind": "Peer"\n}\n', 'a.json')).toEqual([
+  it('in JSON is found', async () => {
+    expect(await consumers('{\n  "apiVersion": "lb.io/v1beta1",\n  "kind": "Peer"\n}\n', 'a.json')).toEqual([
       { path: 'a.json', line: 2, object: 'Peer' },
     ]);
   });
@@ -61,25 +61,25 @@ describe('a manifest of a dropped version', () => {
     ['a longer group', 'apiVersion: lb.io.example/v1beta1\nkind: Peer\n'],
     ['words in a comment', '# lb.io/v1beta1 was here\n'],
     ['another key', 'myapiVersion: lb.io/v1beta1\n'],
-  ])('is not %s', (_what, text) => {
-    expect(consumers(text)).toEqual([]);
+  ])('is not %s', async (_what, text) => {
+    expect(await consumers(text)).toEqual([]);
   });
 
-  it('in files that are not read is said to be unknown', () => {
+  it('in files that are not read is said to be unknown', async () => {
     const tree = aTree({
       'big.yaml': { kind: 'TooLarge', size: 7 },
       'link.yaml': { kind: 'Symlink', target: 'x' },
     });
-    expect(findConsumers(tree, [DROPPED]).unscanned).toEqual([
+    expect((await findConsumers(tree, [DROPPED])).unscanned).toEqual([
       'big.yaml has 7 bytes and was not searched for dropped API versions.',
     ]);
-    expect(findConsumers(tree, [])).toEqual({ versions: [], unscanned: [] });
+    expect(await findConsumers(tree, [])).toEqual({ versions: [], unscanned: [] });
   });
 
-  it('is found in time in lines without an end, and the list of them is bounded', () => {
+  it('is found in time in lines without an end, and the list of them is bounded', async () => {
     const long = `lb.io ${' '.repeat(2_000_000)}\napiVersion: lb.io/v1beta1${' '.repeat(100_000)}x\n`;
-    expect(consumers(long)).toHaveLength(1);
-    const many = findConsumers(aTree({ 'a.yaml': 'apiVersion: lb.io/v1beta1\n---\n'.repeat(500) }), [
+    expect(await consumers(long)).toHaveLength(1);
+    const many = await findConsumers(aTree({ 'a.yaml': 'apiVersion: lb.io/v1beta1\n---\n'.repeat(500) }), [
       DROPPED,
     ]);
     expect(many.versions[0]?.consumers).toHaveLength(200);

@@ -1,6 +1,7 @@
 import type { RepositoryTree } from '../port.ts';
 import type { Dropped } from './rendering/dropped-versions.ts';
 import type { DroppedVersion } from './report.ts';
+import { createTurns } from './turns.ts';
 
 export interface Scan {
   readonly versions: readonly DroppedVersion[];
@@ -14,10 +15,11 @@ const MAX_CONSUMERS = 200;
  * The manifests that declare a dropped version, wherever a line says so: as a document of its own, nested in
  * another one, in a text block, or in a template. Line by line, since a template is no YAML.
  */
-export function findConsumers(tree: RepositoryTree, dropped: readonly Dropped[]): Scan {
+export async function findConsumers(tree: RepositoryTree, dropped: readonly Dropped[]): Promise<Scan> {
   if (dropped.length === 0) return { versions: [], unscanned: [] };
   const consumers = dropped.map((): DroppedVersion['consumers'][number][] => []);
   const unscanned: string[] = [];
+  const turn = createTurns();
   const groups = dropped.map(({ group }) => Buffer.from(group));
   for (const path of tree.paths) {
     if (!/\.(ya?ml|tpl|json)$/.test(path)) continue;
@@ -27,6 +29,7 @@ export function findConsumers(tree: RepositoryTree, dropped: readonly Dropped[])
     if (entry?.kind !== 'File') continue;
     const bytes = Buffer.from(entry.bytes.buffer, entry.bytes.byteOffset, entry.bytes.byteLength);
     if (!groups.some((group) => bytes.includes(group))) continue;
+    await turn(bytes.length);
     const lines = bytes.toString().split(/\r\n|\r|\n/);
     for (const [at, line] of lines.entries()) {
       const declared = DECLARATION.exec(line);

@@ -53,8 +53,8 @@ export async function gateReport(options: GateOptions): Promise<GateResult> {
   const changed = changedFiles(base, head);
   const tools: Tools = { charts: createCharts(options.charts), helm: options.helm };
   const repository = (tree: RepositoryTree) => ({ tree, project: options.project });
-  const before = findApplications(repository(base));
-  const after = findApplications(repository(head));
+  const before = await findApplications(repository(base));
+  const after = await findApplications(repository(head));
   const applications: ApplicationReport[] = [];
   const notCovered = [...after.unread];
   const refused = new Map<string, RefusedValues>();
@@ -91,7 +91,7 @@ export async function gateReport(options: GateOptions): Promise<GateResult> {
         one && renderSide(tools, base, one, signal),
         other && renderSide(tools, head, other, signal),
       ]);
-      const found = compareSides(
+      const found = await compareSides(
         {
           base: one && baseSide && { application: one, side: baseSide },
           head: other && headSide && { application: other, side: headSide },

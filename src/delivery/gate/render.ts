@@ -9,6 +9,7 @@ import {
 import { type Application, fileText, type ValuesLayer } from './applications/application.ts';
 import { inFolder } from './applications/argo.ts';
 import type { Charts } from './charts.ts';
+import { createTurns } from './turns.ts';
 import { merged, parsedValues, type Values } from './values/merge.ts';
 
 /** One application at one commit, as far as it came. */
@@ -66,7 +67,7 @@ export async function renderSide(
   };
   const result = await helm.template(request, signal);
   if (result.kind === 'Failed') return { kind: 'Unrenderable', message: result.message };
-  const fetched = { archive, files, request, set: setBy(tree, application, values) };
+  const fetched = { archive, files, request, set: await setBy(tree, application, values) };
   if (result.kind === 'SchemaRefused')
     return { ...fetched, kind: 'SchemaRefused', lines: linesOf(result.message) };
   const rendered = { ...fetched, kind: 'Rendered', manifests: result.manifests } as const;
@@ -104,10 +105,16 @@ async function layersOf(archive: ChartArchive, layers: readonly ValuesLayer[]): 
 }
 
 /** In a folder of the repository the chart's own values.yaml is ours too. */
-function setBy(tree: RepositoryTree, { chart }: Application, layers: readonly string[]): Values | undefined {
+async function setBy(
+  tree: RepositoryTree,
+  { chart }: Application,
+  layers: readonly string[],
+): Promise<Values | undefined> {
+  const turn = createTurns();
   const own = chart.kind === 'Folder' ? fileText(tree, inFolder(chart.directory, 'values.yaml')) : undefined;
   let set: Values | undefined = {};
   for (const text of [...(own?.kind === 'Text' ? [own.text] : []), ...layers]) {
+    await turn(text.length);
     const values = parsedValues(text);
     set = set === undefined || values === undefined ? undefined : merged(set, values);
   }

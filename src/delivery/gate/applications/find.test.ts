@@ -25,8 +25,8 @@ const SINGLE = `  source:
     targetRevision: 1.10`;
 
 describe('an Argo CD Application', () => {
-  it('with one source of a chart is found, its version as it is written', () => {
-    const { applications, unread } = find({ 'apps/metallb.yaml': application(SINGLE) });
+  it('with one source of a chart is found, its version as it is written', async () => {
+    const { applications, unread } = await find({ 'apps/metallb.yaml': application(SINGLE) });
     expect(unread).toEqual([]);
     expect(applications).toEqual([
       {
@@ -47,7 +47,7 @@ describe('an Argo CD Application', () => {
     ]);
   });
 
-  it('hands its values on as they are written, whatever a reader would make of them', () => {
+  it('hands its values on as they are written, whatever a reader would make of them', async () => {
     const helm = `    helm:
       releaseName: lb
       skipCrds: true
@@ -61,7 +61,7 @@ describe('an Argo CD Application', () => {
           two
           lines # no comment
         list: [a, {b: ~}]`;
-    const [found] = find({ 'a.yaml': application(`${SINGLE}\n${helm}`) }).applications;
+    const [found] = (await find({ 'a.yaml': application(`${SINGLE}\n${helm}`) })).applications;
     expect(found).toMatchObject({ release: 'lb', includeCrds: false });
     const [layer] = found?.values ?? [];
     expect(layer).toMatchObject({ kind: 'Text', path: 'a.yaml', key: 'spec.source.helm.valuesObject' });
@@ -70,7 +70,7 @@ describe('an Argo CD Application', () => {
     );
   });
 
-  it('has the order of Argo CD: files, valuesObject over values, parameters', () => {
+  it('has the order of Argo CD: files, valuesObject over values, parameters', async () => {
     const helm = `    helm:
       valueFiles: [defaults.yaml, $values/env/prod.yaml]
       values: |
@@ -88,10 +88,8 @@ ${helm.replace(/^/gm, '  ')}
     - repoURL: https://gitlab.example.org/group/app.git
       targetRevision: main
       ref: values`);
-    const [found, ...others] = find(
-      { 'a.yaml': sources, 'env/prod.yaml': 'b: 2\n' },
-      'group/app',
-    ).applications;
+    const [found, ...others] = (await find({ 'a.yaml': sources, 'env/prod.yaml': 'b: 2\n' }, 'group/app'))
+      .applications;
     expect(others).toEqual([]);
     expect(found?.values).toEqual([
       { kind: 'InChart', file: 'defaults.yaml' },
@@ -116,13 +114,13 @@ ${helm.replace(/^/gm, '  ')}
     ['linked/prod.yaml', /crosses the symbolic link/],
     ['large.yaml', /has 99999999 bytes, more than is read/],
     ['https://example.org/values.yaml', /are not fetched/],
-  ])('says what it cannot know of the values file %s', (file, words) => {
+  ])('says what it cannot know of the values file %s', async (file, words) => {
     const source = `  source:
     repoURL: https://gitlab.example.org/group/app.git
     path: charts/web
     helm:
       valueFiles: ["${file}"]`;
-    const { applications } = find({
+    const { applications } = await find({
       'a.yaml': application(source),
       'charts/web/Chart.yaml': 'name: web\nversion: 1.0.0\n',
       'charts/web/link.yaml': { kind: 'Symlink', target: '../../../secret.yaml' },
@@ -134,7 +132,7 @@ ${helm.replace(/^/gm, '  ')}
     expect(applications[0]?.gaps).toEqual([expect.stringMatching(words)]);
   });
 
-  it('that may do without a file does without it', () => {
+  it('that may do without a file does without it', async () => {
     const source = `  source:
     repoURL: https://gitlab.example.org/group/app.git
     path: charts/web
@@ -142,27 +140,28 @@ ${helm.replace(/^/gm, '  ')}
       ignoreMissingValueFiles: true
       valueFiles: [missing.yaml]`;
     const files = { 'a.yaml': application(source), 'charts/web/Chart.yaml': 'name: web\nversion: 1.0.0\n' };
-    expect(find(files).applications[0]?.gaps).toEqual([]);
+    expect((await find(files)).applications[0]?.gaps).toEqual([]);
   });
 
   it.each([
     ['registry.example.org/charts', 'chart: web', 'oci://registry.example.org/charts', 'web'],
     ['oci://registry.example.org/charts/web', 'path: .', 'oci://registry.example.org/charts', 'web'],
-  ])('of a registry, %s, is found', (url, what, repository, name) => {
+  ])('of a registry, %s, is found', async (url, what, repository, name) => {
     const source = `  source:\n    repoURL: ${url}\n    ${what}\n    targetRevision: 1.2.3`;
-    expect(find({ 'a.yaml': application(source) }).applications[0]?.chart).toEqual({
+    expect((await find({ 'a.yaml': application(source) })).applications[0]?.chart).toEqual({
       kind: 'Packed',
       reference: { repository, name, version: '1.2.3' },
     });
   });
 
-  it('of plain manifests is no chart', () => {
+  it('of plain manifests is no chart', async () => {
     const source = '  source:\n    repoURL: https://gitlab.example.org/group/app.git\n    path: manifests';
-    expect(find({ 'a.yaml': application(source) }).applications).toEqual([]);
+    expect((await find({ 'a.yaml': application(source) })).applications).toEqual([]);
   });
 
-  it('of the same name as another one is told apart by its file', () => {
-    const names = find({ 'one/a.yaml': application(SINGLE), 'two/a.yaml': application(SINGLE) }).applications;
+  it('of the same name as another one is told apart by its file', async () => {
+    const names = (await find({ 'one/a.yaml': application(SINGLE), 'two/a.yaml': application(SINGLE) }))
+      .applications;
     expect(names.map(({ name }) => name)).toEqual([
       'Application argocd/metallb in one/a.yaml',
       'Application argocd/metallb in two/a.yaml',
@@ -187,10 +186,10 @@ ${generators}
         chart: metallb
         targetRevision: ${revision}`;
 
-  it('is one application for each element of a list', () => {
+  it('is one application for each element of a list', async () => {
     const list =
       '    - list:\n        elements:\n          - {cluster: a, version: 1.0.0}\n          - {cluster: b, version: 2.0.0}';
-    const { applications } = find({ 'a.yaml': set(list, "'{{ .version }}'") });
+    const { applications } = await find({ 'a.yaml': set(list, "'{{ .version }}'") });
     expect(
       applications.map(({ name, cluster, chart }) => [
         name,
@@ -204,10 +203,10 @@ ${generators}
     expect(applications.flatMap(({ gaps }) => gaps)).toEqual([]);
   });
 
-  it('of clusters is taken as it stands, and says when the version is decided elsewhere', () => {
+  it('of clusters is taken as it stands, and says when the version is decided elsewhere', async () => {
     const clusters = '    - clusters: {}';
-    expect(find({ 'a.yaml': set(clusters, '1.2.3') }).applications[0]?.gaps).toEqual([]);
-    expect(find({ 'a.yaml': set(clusters, "'{{values.version}}'") }).applications[0]?.gaps).toEqual([
+    expect((await find({ 'a.yaml': set(clusters, '1.2.3') })).applications[0]?.gaps).toEqual([]);
+    expect((await find({ 'a.yaml': set(clusters, "'{{values.version}}'") })).applications[0]?.gaps).toEqual([
       'ApplicationSet argocd/metallb: its generator decides on the cluster what {{values.version}} is.',
     ]);
   });
@@ -227,8 +226,8 @@ ${spec}`;
 
   it.each(['https://charts.example.org', 'oci://registry.example.org/charts'])(
     'of a HelmRepository at %s is found',
-    (url) => {
-      const { applications } = find({ 'a.yaml': `${release(CHART)}\n---\n${repository(url)}` });
+    async (url) => {
+      const { applications } = await find({ 'a.yaml': `${release(CHART)}\n---\n${repository(url)}` });
       expect(applications).toEqual([
         {
           name: 'HelmRelease flux-system/metallb',
@@ -244,10 +243,10 @@ ${spec}`;
     },
   );
 
-  it('of an OCIRepository is found', () => {
+  it('of an OCIRepository is found', async () => {
     const source =
       'apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: lb, namespace: flux-system}\nspec:\n  url: oci://registry.example.org/charts/metallb\n  ref: {tag: 1.10}\n';
-    const { applications } = find({
+    const { applications } = await find({
       'a.yaml': release('  chartRef: {kind: OCIRepository, name: lb}'),
       'b.yaml': source,
     });
@@ -257,7 +256,7 @@ ${spec}`;
     });
   });
 
-  it('takes values of ConfigMaps of the repository, those that a kustomization makes too', () => {
+  it('takes values of ConfigMaps of the repository, those that a kustomization makes too', async () => {
     const from = `${CHART}
   valuesFrom:
     - {kind: ConfigMap, name: plain}
@@ -266,7 +265,7 @@ ${spec}`;
     - {kind: Secret, name: passwords}
     - {kind: ConfigMap, name: elsewhere, optional: true}
   values: {z: 9}`;
-    const { applications } = find({
+    const { applications } = await find({
       'a.yaml': `${release(from)}\n---\n${repository('https://charts.example.org')}`,
       'maps.yaml':
         'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata:\n  values.yaml: |\n    a: 1\n---\nkind: ConfigMap\nmetadata: {name: one, namespace: flux-system}\ndata: {tag: v1.2.3}\n',
@@ -285,16 +284,16 @@ ${spec}`;
     ]);
   });
 
-  it('whose source is not in the repository says so', () => {
-    expect(find({ 'a.yaml': release(CHART) }).applications[0]?.gaps).toEqual([
+  it('whose source is not in the repository says so', async () => {
+    expect((await find({ 'a.yaml': release(CHART) })).applications[0]?.gaps).toEqual([
       'HelmRelease flux-system/metallb: its HelmRepository stable is not in the repository.',
     ]);
   });
 });
 
 describe('a repository', () => {
-  it('with folders of charts has one application for each that nobody names', () => {
-    const { applications } = find({
+  it('with folders of charts has one application for each that nobody names', async () => {
+    const { applications } = await find({
       'charts/umbrella/Chart.yaml': 'name: umbrella\nversion: 0.1.0\n',
       'charts/umbrella/charts/inner/Chart.yaml': 'name: inner\nversion: 0.1.0\n',
       'charts/lib/Chart.yaml': 'name: lib\nversion: 0.1.0\ntype: library\n',
@@ -305,24 +304,24 @@ describe('a repository', () => {
     expect(applications.map(({ name }) => name)).toEqual(['Chart charts/umbrella']);
   });
 
-  it('names files that may declare some and cannot be read', () => {
-    const { unread } = find({ 'a.yaml': 'apiVersion: argoproj.io/v1alpha1\n  kind: [Application\n' });
+  it('names files that may declare some and cannot be read', async () => {
+    const { unread } = await find({ 'a.yaml': 'apiVersion: argoproj.io/v1alpha1\n  kind: [Application\n' });
     expect(unread).toEqual([expect.stringMatching(/^a\.yaml is no YAML that can be read: /)]);
   });
 
-  it('follows no links', () => {
-    expect(find({ 'a.yaml': { kind: 'Symlink', target: '/etc/passwd' } })).toEqual({
+  it('follows no links', async () => {
+    expect(await find({ 'a.yaml': { kind: 'Symlink', target: '/etc/passwd' } })).toEqual({
       applications: [],
       unread: [],
     });
   });
 
-  it('with a bomb of aliases is only not read', () => {
+  it('with a bomb of aliases is only not read', async () => {
     const levels = Array.from(
       { length: 12 },
       (_one, index) => `a${index}: &a${index} [${`*a${index - 1},`.repeat(9)}]`,
     );
     const bomb = `apiVersion: argoproj.io/v1alpha1\nkind: Application\na0: &a0 x\n${levels.slice(1).join('\n')}\n`;
-    expect(find({ 'a.yaml': bomb }).unread).toHaveLength(1);
+    expect((await find({ 'a.yaml': bomb })).unread).toHaveLength(1);
   });
 });

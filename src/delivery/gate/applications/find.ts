@@ -1,5 +1,6 @@
 import { parseChartYaml } from '../../chart/metadata.ts';
 import type { RepositoryTree } from '../../port.ts';
+import { createTurns } from '../turns.ts';
 import { type Application, fileText, type Repository, within } from './application.ts';
 import { argoApplications } from './argo.ts';
 import { type ConfigMapData, type FluxObjects, fluxApplications } from './flux.ts';
@@ -15,15 +16,17 @@ export interface Found {
  * Every chart that the repository deploys: Argo CD Applications and ApplicationSets, Flux HelmReleases, and folders
  * with a Chart.yaml that none of them names.
  */
-export function findApplications(repository: Repository): Found {
+export async function findApplications(repository: Repository): Promise<Found> {
   const { tree } = repository;
   const manifests: Manifest[] = [];
   const unread: string[] = [];
+  const turn = createTurns();
   const charts = chartFolders(tree);
   for (const path of tree.paths) {
     if (!/\.ya?ml$/.test(path) || isTemplate(path, charts)) continue;
     const entry = tree.entry(path);
     if (entry?.kind !== 'File' || !isDeclaring(entry.bytes)) continue;
+    await turn(entry.bytes.length);
     const read = manifestsOf(tree, path);
     if (read.kind === 'Read') manifests.push(...read.manifests);
     else unread.push(read.sentence);
@@ -33,7 +36,7 @@ export function findApplications(repository: Repository): Found {
   const folders = charts
     .filter((directory) => !named.has(directory))
     .flatMap((directory) => ofFolder(tree, directory));
-  return { applications: distinct([...declared, ...folders]), unread };
+  return { applications: [...declared, ...folders], unread };
 }
 
 /** The same of manifests that a chart renders. */
@@ -42,10 +45,12 @@ export function applicationsIn(
   repository: Repository,
 ): readonly Application[] {
   const objects = fluxObjects(manifests, repository.tree);
-  return manifests.flatMap((manifest) => [
-    ...argoApplications(manifest, repository),
-    ...fluxApplications(manifest, repository, objects),
-  ]);
+  return distinct(
+    manifests.flatMap((manifest) => [
+      ...argoApplications(manifest, repository),
+      ...fluxApplications(manifest, repository, objects),
+    ]),
+  );
 }
 
 /** Words of which one is in every file that matters; parsing all others would cost most of the time. */

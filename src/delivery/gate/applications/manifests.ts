@@ -19,14 +19,17 @@ export type Manifests =
   | { readonly kind: 'Unreadable'; readonly sentence: string };
 
 /** Larger files hold data, not what is deployed. */
-const MAX_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** Every mapping in the documents of a file. */
 export function manifestsOf(tree: RepositoryTree, path: string): Manifests {
   const file = fileText(tree, path);
   if (file.kind === 'None') return { kind: 'Unreadable', sentence: `${path} ${file.why}.` };
   if (file.text.length > MAX_BYTES)
-    return { kind: 'Unreadable', sentence: `${path} has more than ${MAX_BYTES} bytes.` };
+    return {
+      kind: 'Unreadable',
+      sentence: `${path} has more than ${MAX_BYTES} bytes and was not searched for applications.`,
+    };
   return parsedManifests(path, file.text);
 }
 

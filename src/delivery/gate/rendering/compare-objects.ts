@@ -47,23 +47,23 @@ const NOTHING: ComparedObjects = {
 };
 
 /** The objects of one application at both commits. Against a side that failed everything would be new, or gone. */
-export function comparedObjects(
+export async function comparedObjects(
   name: string,
   base: Rendering,
   head: Rendering,
   headTree: RepositoryTree,
-): ComparedObjects {
+): Promise<ComparedObjects> {
   if (base.kind === 'Failed' || head.kind === 'Failed') return NOTHING;
   const documents = unequal(documentsIn(base), documentsIn(head));
   if (charactersOf(documents.base) + charactersOf(documents.head) > MAX_PARSED_CHARACTERS)
     return { ...NOTHING, gaps: [`${name}: more manifests changed than are compared.`] };
-  const from = parsedObjects(documents.base, namespaceOf(base));
-  const to = parsedObjects(documents.head, namespaceOf(head));
-  const { moves, relabelled, ...diff } = settled(head, diffObjects(from.objects, to.objects));
+  const from = await parsedObjects(documents.base, namespaceOf(base));
+  const to = await parsedObjects(documents.head, namespaceOf(head));
+  const { moves, relabelled, ...diff } = await settled(head, diffObjects(from.objects, to.objects));
   const dropped = droppedVersions(from.objects, to.objects);
-  const scan = findConsumers(headTree, dropped);
+  const scan = await findConsumers(headTree, dropped);
   const gaps = [...scan.unscanned];
-  if (to.unreadable > 0) gaps.push(`${name}: ${to.unreadable} rendered documents are no YAML.`);
+  if (to.unreadable > 0) gaps.push(`${name}: ${to.unreadable} rendered documents are no YAML, or too large.`);
   return {
     ...diff,
     targeting: moves,
@@ -75,12 +75,12 @@ export function comparedObjects(
 }
 
 /** Without what is another one each time that it is rendered. */
-function settled(head: Rendering, diff: ObjectDiff): ObjectDiff {
+async function settled(head: Rendering, diff: ObjectDiff): Promise<ObjectDiff> {
   if (head.kind !== 'Rendered' || head.again === undefined) return diff;
   const { base: once, head: twice } = unequal(documentsOf(head.manifests), documentsOf(head.again));
   const noise = diffObjects(
-    parsedObjects(once, head.namespace).objects,
-    parsedObjects(twice, head.namespace).objects,
+    (await parsedObjects(once, head.namespace)).objects,
+    (await parsedObjects(twice, head.namespace)).objects,
   );
   return withoutNoise(diff, noise);
 }

@@ -30,8 +30,8 @@ describe('rendered manifests', () => {
     });
   });
 
-  it('are objects, those of lists too, and the namespace of the release is not said again', () => {
-    const { objects, unreadable } = parsedObjects(
+  it('are objects, those of lists too, and the namespace of the release is not said again', async () => {
+    const { objects, unreadable } = await parsedObjects(
       [
         'apiVersion: v1\nkind: ConfigMapList\nitems:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}}\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: other}}',
         'apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-}',
@@ -47,6 +47,23 @@ describe('rendered manifests', () => {
     ]);
     expect(unreadable).toBe(1);
   });
+});
+
+it('many documents are read in turns with whatever else the process has to do', async () => {
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    turns += 1;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  const large = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: ${'x'.repeat(10_000)}}\n`;
+  await parsedObjects(
+    Array.from({ length: 100 }, () => large),
+    'apps',
+  );
+  done = true;
+  expect(turns).toBeGreaterThan(10);
 });
 
 describe('two renderings', () => {

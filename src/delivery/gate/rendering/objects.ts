@@ -1,6 +1,7 @@
 import { parseAllDocuments } from 'yaml';
 import { isRecord } from '../applications/manifests.ts';
 import type { ObjectRef } from '../report.ts';
+import { createTurns } from '../turns.ts';
 
 export interface RenderedObject {
   readonly ref: ObjectRef;
@@ -59,15 +60,24 @@ const withoutVersionLabels = (text: string): string => text.replace(VERSION_LABE
 
 export interface ParsedObjects {
   readonly objects: readonly RenderedObject[];
-  /** Documents that no API server would take either. */
+  /** Documents that no API server would take either: no YAML, or more than 1.5 MiB. */
   readonly unreadable: number;
 }
 
+/** What etcd takes of one object. */
+const MAX_DOCUMENT_CHARACTERS = 1.5 * 1024 * 1024;
+
 /** Objects of some documents, those of lists one by one. `namespace`: of objects that name none. */
-export function parsedObjects(documents: readonly string[], namespace: string): ParsedObjects {
+export async function parsedObjects(documents: readonly string[], namespace: string): Promise<ParsedObjects> {
   const objects: RenderedObject[] = [];
+  const turn = createTurns();
   let unreadable = 0;
   for (const text of documents) {
+    await turn(text.length);
+    if (text.length > MAX_DOCUMENT_CHARACTERS) {
+      unreadable += 1;
+      continue;
+    }
     try {
       for (const document of Array.from(
         parseAllDocuments(text, { merge: true, uniqueKeys: false, logLevel: 'silent' }),

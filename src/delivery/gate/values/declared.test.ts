@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ChartFiles } from '../../chart/files.ts';
-import { defaultsOf, valuesNotDeclared } from './declared.ts';
+import { chartValues, defaultsOf } from './chart-values.ts';
+import { valuesNotDeclared } from './declared.ts';
 import { hasFlipped, movedDefaults } from './defaults.ts';
-import { merged, parsedValues } from './merge.ts';
+import { merged, parsedValues, type Values } from './merge.ts';
 
 const chart = (
   values: string,
@@ -27,6 +28,9 @@ const chart = (
   ...more,
 });
 
+const undeclared = async (base: ChartFiles, head: ChartFiles, set: Values) =>
+  valuesNotDeclared(await chartValues(base), await chartValues(head), set);
+
 const OLD = chart('a: 1\nmap: {x: 1}\nfree: {}\nlist: []\n', '{{ .Values.b }} {{ .Values.c.d }}');
 
 describe('a setting that the new chart does not know', () => {
@@ -41,8 +45,8 @@ describe('a setting that the new chart does not know', () => {
     ['global: {x: 1}', []],
     ['map: {never: known}', []],
     ['"a.b": 1', []],
-  ])('among %s is %j when it knows nothing any more', (set, keys) => {
-    expect(valuesNotDeclared(OLD, chart(''), parsedValues(set) ?? {})).toEqual(keys);
+  ])('among %s is %j when it knows nothing any more', async (set, keys) => {
+    expect(await undeclared(OLD, chart(''), parsedValues(set) ?? {})).toEqual(keys);
   });
 
   it.each([
@@ -55,8 +59,8 @@ describe('a setting that the new chart does not know', () => {
     ['has values that are no mapping', chart('- a')],
     ['switches a dependency with it', chart('', '', { dependencies: [{ name: 'x', condition: 'a, b.c' }] })],
     ['hands it to a chart that is not there', chart('', '', { dependencies: [{ name: 'x', alias: 'a' }] })],
-  ])('is none when the new chart %s', (_what, head) => {
-    expect(valuesNotDeclared(OLD, head, { a: { b: 1 } })).toEqual([]);
+  ])('is none when the new chart %s', async (_what, head) => {
+    expect(await undeclared(OLD, head, { a: { b: 1 } })).toEqual([]);
   });
 
   it.each([
@@ -66,19 +70,19 @@ describe('a setting that the new chart does not know', () => {
       chart('', '', { templates: [{ path: 'templates/NOTES.txt', text: '{{ .Values.a }}' }] }),
     ],
     ['reads another key that begins so', chart('', '{{ .Values.abc }}')],
-  ])('is one when the new chart %s', (_what, head) => {
-    expect(valuesNotDeclared(OLD, head, { a: 1 })).toEqual(['a']);
+  ])('is one when the new chart %s', async (_what, head) => {
+    expect(await undeclared(OLD, head, { a: 1 })).toEqual(['a']);
   });
 
-  it('is judged by the chart that it is for', () => {
+  it('is judged by the chart that it is for', async () => {
     const dependencies = [{ name: 'redis', alias: 'cache' }];
     const withRedis = (values: string) =>
       chart('', '', { dependencies, subcharts: new Map([['redis', chart(values)]]) });
     const set = { cache: { port: 1, size: 2 } };
-    expect(valuesNotDeclared(withRedis('port: 1\nsize: 1\n'), withRedis('port: 1\n'), set)).toEqual([
+    expect(await undeclared(withRedis('port: 1\nsize: 1\n'), withRedis('port: 1\n'), set)).toEqual([
       'cache.size',
     ]);
-    expect(valuesNotDeclared(withRedis('port: 1\nsize: 1\n'), chart(''), set)).toEqual([
+    expect(await undeclared(withRedis('port: 1\nsize: 1\n'), chart(''), set)).toEqual([
       'cache.port',
       'cache.size',
     ]);
@@ -117,10 +121,12 @@ describe('a default that moved', () => {
     expect(hasFlipped({ key: 'a', from: 'true' })).toBe(false);
   });
 
-  it('counts what a chart says of its subcharts over what they say themselves', () => {
+  it('counts what a chart says of its subcharts over what they say themselves', async () => {
     const subcharts = new Map([['redis', chart('port: 1\nsize: 1\n')]]);
     const dependencies = [{ name: 'redis', alias: 'cache' }];
-    expect(defaultsOf(chart('cache: {port: 2}\n', '', { dependencies, subcharts }))).toEqual({
+    expect(
+      defaultsOf(await chartValues(chart('cache: {port: 2}\n', '', { dependencies, subcharts }))),
+    ).toEqual({
       cache: { port: 2, size: 1 },
     });
   });

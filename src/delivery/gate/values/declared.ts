@@ -1,6 +1,7 @@
-import type { ChartFiles, ChartText } from '../../chart/files.ts';
+import type { ChartText } from '../../chart/files.ts';
+import type { ChartValues } from './chart-values.ts';
 import { dotted, leavesOf, placeOf } from './leaves.ts';
-import { define, merged, parsedValues, type Values } from './merge.ts';
+import type { Values } from './merge.ts';
 
 /**
  * Keys that our values set, that the old chart declared or read, and that the new one neither declares nor reads; dotted.
@@ -9,7 +10,7 @@ import { define, merged, parsedValues, type Values } from './merge.ts';
  * subchart's). Read: a template names `.Values.key`, something above it as a whole (`toYaml .Values.a`), or something
  * below it. A chart that hands all of `.Values` on is taken to read everything, so nothing is claimed of it.
  */
-export function valuesNotDeclared(base: ChartFiles, head: ChartFiles, set: Values): readonly string[] {
+export function valuesNotDeclared(base: ChartValues, head: ChartValues, set: Values): readonly string[] {
   const before = knowledge(base);
   const after = knowledge(head);
   return [...leavesOf(set)]
@@ -28,11 +29,12 @@ interface Knowledge {
   readonly opaque: ReadonlySet<string>;
 }
 
-function knowledge(chart: ChartFiles): Knowledge {
+function knowledge(chart: ChartValues): Knowledge {
+  const { dependencies } = chart.files.chartYaml;
   const subcharts = new Map<string, Knowledge>();
   const opaque = new Set<string>();
   const switches = new Set<string>(['global', 'tags']);
-  for (const { name, alias, condition } of chart.chartYaml.dependencies) {
+  for (const { name, alias, condition } of dependencies) {
     const files = chart.subcharts.get(name);
     if (files === undefined) opaque.add(alias ?? name);
     else subcharts.set(alias ?? name, knowledge(files));
@@ -40,11 +42,10 @@ function knowledge(chart: ChartFiles): Knowledge {
   }
   // A chart that lies in charts/ without being named is used all the same.
   for (const [name, files] of chart.subcharts)
-    if (!chart.chartYaml.dependencies.some((dependency) => dependency.name === name))
-      subcharts.set(name, knowledge(files));
+    if (!dependencies.some((dependency) => dependency.name === name)) subcharts.set(name, knowledge(files));
   return {
-    defaults: parsedValues(chart.values),
-    reads: readsOf(chart.templates),
+    defaults: chart.own,
+    reads: readsOf(chart.files.templates),
     subcharts,
     switches,
     opaque,
@@ -89,15 +90,4 @@ function readsOf(templates: readonly ChartText[]): readonly (readonly string[])[
     }
   }
   return [...references.values()];
-}
-
-/** Values that a chart has when nobody sets any: its own over those of its subcharts. */
-export function defaultsOf(chart: ChartFiles): Values {
-  const result: Record<string, unknown> = {};
-  for (const [name, files] of chart.subcharts) {
-    const names = chart.chartYaml.dependencies.filter((dependency) => dependency.name === name);
-    for (const key of names.length === 0 ? [name] : names.map(({ alias }) => alias ?? name))
-      define(result, key, defaultsOf(files));
-  }
-  return merged(result, parsedValues(chart.values) ?? {});
 }

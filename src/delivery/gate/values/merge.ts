@@ -4,7 +4,7 @@ import { isRecord } from '../applications/manifests.ts';
 export type Values = Readonly<Record<string, unknown>>;
 
 /** Larger ones are rendered, and not looked into. */
-export const MAX_VALUES_BYTES = 1024 * 1024;
+export const MAX_VALUES_BYTES = 512 * 1024;
 
 /** Values of a document as helm reads them; undefined when it is none, or too large to be looked into. */
 export function parsedValues(text: string): Values | undefined {
