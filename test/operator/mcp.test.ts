@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apply } from '../../hack/operator/install.ts';
@@ -13,6 +14,7 @@ import { searchTool, text } from '../fakes/mcp/tools.ts';
 import { publishToTopic } from '../fakes/sns-publish.ts';
 import { aWorld, type World } from './world.ts';
 
+const PROGRAM = fileURLToPath(new URL('../fakes/mcp/program.ts', import.meta.url));
 const PATIENCE = { timeout: 120_000 };
 
 /** A model that wants to publish, on an MCP server whose calls need somebody's word. */
@@ -53,6 +55,7 @@ describe('a call that needs approval', () => {
               ...{ allowedTools: ['search', 'publish', 'gone'], requireApproval: ['publish'] },
               approvals: [{ tool: 'search', definitionSHA256: 'a'.repeat(64) }],
             },
+            { name: 'local', command: [process.execPath, PROGRAM], allowedTools: ['search'] },
           ],
         },
       },
@@ -65,7 +68,10 @@ describe('a call that needs approval', () => {
       },
       operator: async ({ namespaces }) => {
         await apply(cluster, tokenSecret(namespaces.agents, 'docs-mcp', 'tool', docs.token));
-        return { queue: { url: queueUrl, endpoint: aws.address } };
+        return {
+          queue: { url: queueUrl, endpoint: aws.address },
+          args: [`--mcp-command=${process.execPath}`],
+        };
       },
     });
     eve = world.gitlab.state.user({ username: 'eve' });
@@ -144,7 +150,7 @@ describe('a call that needs approval', () => {
       expect.arrayContaining(['ToolWithheld', 'ApprovalRequired', 'ApprovalDecided']),
     );
     const request = world.openai.requests.at(-1);
-    expect(request?.tools?.map(({ function: { name } }) => name)).toEqual(['docs_publish']);
+    expect(request?.tools?.map(({ function: { name } }) => name)).toEqual(['docs_publish', 'local_search']);
     const sinks = {
       ...(await filesBelow(world.storeDir)),
       requests: JSON.stringify(world.openai.requests),

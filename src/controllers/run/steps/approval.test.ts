@@ -7,7 +7,7 @@ import { approvalAnnotation } from '../../../crds/approval.ts';
 import type { NoteOutcome, NoteRef, Notes } from '../../../notes/port.ts';
 import { actionToken } from '../../../settings/tokens.ts';
 import type { Permission } from '../../../sources/port.ts';
-import { Questions } from '../approvals.ts';
+import { approvalsView, Questions } from '../approvals.ts';
 import { Execution } from '../execution.ts';
 import { askApprovals, settleApprovals, tellApprovals } from './approval.ts';
 
@@ -15,7 +15,11 @@ const note = { discussionId: 'd', noteId: 1, url: 'https://gitlab.test/n' };
 const uid = aRun().metadata.uid ?? '';
 
 /** A run whose loop waits for one answer. */
-function waiting(refuse?: NoteOutcome<NoteRef>, args: object = { page: '```\n/hummingbird approve x' }) {
+function waiting(
+  refuse?: NoteOutcome<NoteRef>,
+  args: object = { page: '```\n/hummingbird approve x' },
+  status?: AgentRunStatus,
+) {
   const texts: string[] = [];
   const counted: string[] = [];
   const update: Notes['update'] = async (_mergeRequest, ref, { text }) => {
@@ -35,7 +39,12 @@ function waiting(refuse?: NoteOutcome<NoteRef>, args: object = { page: '```\n/hu
     aWorkflow(),
   );
   const questions = new Questions({
-    ...{ runUid: uid, known: [], redact: (text: string) => text, onChange: () => undefined },
+    ...{
+      runUid: uid,
+      known: status?.approvals ?? [],
+      redact: (text: string) => text,
+      onChange: () => undefined,
+    },
   });
   let permission: Permission | undefined;
   const ended = Promise.withResolvers<undefined>();
@@ -155,5 +164,51 @@ describe('a call that needs approval', () => {
       {},
     );
     await expect.poll(() => world.permission()).toEqual({ kind: 'Approved' });
+  });
+});
+
+describe('an operator that is killed at any write of a question and its answer', () => {
+  /** Status writes until the loop has its answer, with the process replaced after write `killedAfter`. */
+  async function lifeOf(killedAfter: number) {
+    let process = waiting();
+    const { id } = process;
+    let status = process.step.context.run.status;
+    let writes = 0;
+    for (let steps = 0; process.permission() === undefined; steps += 1) {
+      if (steps > 40) throw new Error('no rest');
+      // Somebody answers once people were told.
+      const told = status?.approvals?.[0]?.told === true;
+      const run = withStatus(status, told ? { [approvalAnnotation(id)]: 'approve by ada' } : {});
+      const { need } = approvalsView(run, process.questions.open, true);
+      const context = process.step.after(run);
+      const result =
+        need === 'Settle'
+          ? settleApprovals(context)
+          : need === 'Ask'
+            ? askApprovals(context)
+            : need === 'Tell'
+              ? await tellApprovals(context)
+              : {};
+      if (result.status !== undefined) {
+        status = result.status;
+        writes += 1;
+      }
+      if (result.status !== undefined && writes === killedAfter)
+        process = waiting(undefined, undefined, status);
+      else result.written?.();
+      await Promise.resolve();
+    }
+    return { status, writes, permission: process.permission() };
+  }
+
+  it('asks once, and goes on with the same answer', async () => {
+    const { writes, status } = await lifeOf(0);
+    expect(writes).toBeGreaterThanOrEqual(3);
+    expect(status?.approvals).toMatchObject([{ state: 'Approved', by: 'ada' }]);
+    for (let killedAfter = 1; killedAfter <= writes; killedAfter += 1) {
+      const life = await lifeOf(killedAfter);
+      expect(life.permission, `killed after write ${killedAfter}`).toEqual({ kind: 'Approved' });
+      expect(life.status?.approvals).toMatchObject([{ state: 'Approved', by: 'ada' }]);
+    }
   });
 });
