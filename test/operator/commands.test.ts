@@ -1,6 +1,8 @@
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sessionKey } from '../../src/agent/session.ts';
 import type { AgentRun } from '../../src/crds/agent-run.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
 import { sharedCluster } from '../cluster/shared.ts';
 import { mergeRequestHook, noteHook } from '../fakes/gitlab/index.ts';
 import type { FakeDiscussion, FakeUser } from '../fakes/gitlab/state.ts';
@@ -39,7 +41,10 @@ describe('people on a merge request', () => {
           return { text: last.includes('"project"') ? FOUND : `You said: ${last} (${told} before)` };
         },
       },
-      operator: async () => ({ queue: { url: queueUrl, endpoint: aws.address } }),
+      operator: async () => ({
+        queue: { url: queueUrl, endpoint: aws.address },
+        args: ['--accept-unsigned-markers'],
+      }),
     });
     eve = world.gitlab.state.user({ username: 'eve' });
     await world.operator.waitReady(120_000);
@@ -125,6 +130,31 @@ describe('people on a merge request', () => {
     expect((await byNote(late.note.id)).status?.phase).toBe('Failed');
     expect(bodies(thread).at(-1)).toContain('has expired');
   }, 600_000);
+
+  it('reply to a note from before markers were signed, and its conversation goes on in the fields of today', async () => {
+    const id = '5a0d5fd2-0d37-4bd8-9d8e-5d6a6d5c2b3e';
+    const contents = [
+      { role: 'user', parts: [{ text: 'You said: long ago' }] },
+      { role: 'model', parts: [{ text: FOUND }] },
+    ];
+    const store = createFolderStore(world.storeDir);
+    await store.put(sessionKey(id, 'context'), Buffer.from(JSON.stringify({ contents })));
+    const [bot] = world.mergeRequest.discussions.flatMap(({ notes }) =>
+      notes.flatMap(({ author }) => (author.bot && author.username !== 'operator' ? [author] : [])),
+    );
+    if (bot === undefined) throw new Error('the bot has written nothing');
+    const body = `${FOUND}\n\n<!-- hummingbird-session ${id} -->`;
+    const { discussion } = world.gitlab.state.note(world.mergeRequest, { author: bot, body, internal: true });
+    const reply = await write('Which one?', { discussion });
+    const run = await byNote(reply.note.id);
+    expect(run.status).toMatchObject({ phase: 'Succeeded', session: id });
+    expect(run.spec).toMatchObject({ workflowRef: { name: 'analyze-failures' }, sessionRef: { name: id } });
+    expect(bodies(discussion).at(-1)).toMatch(/^You said: Which one\? \(1 before\)/);
+    const { agents } = world.namespaces;
+    const session = JSON.parse(await world.kubectl(['get', 'agentsession', id, '-n', agents, '-o', 'json']));
+    expect(session.spec.workflowRef.name).toBe('analyze-failures');
+    expect(bodies(discussion).at(-1)).toMatch(new RegExp(`"id":"${id}".*"sig":`));
+  }, 300_000);
 
   it('are helped, and refused in their thread when they are no Developers', async () => {
     const help = await write('/hummingbird help');
