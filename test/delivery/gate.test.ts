@@ -271,7 +271,11 @@ spec:
       { 'app.yaml': application('1.0.0'), 'README.md': 'one' },
       { 'app.yaml': application('1.0.0'), 'README.md': 'two' },
     );
-    expect(report).toMatchObject({ changedFiles: ['README.md'], applications: [], notCovered: [] });
+    expect(report).toMatchObject({
+      changedFiles: ['README.md'],
+      applications: [],
+      notCovered: ['No application that is known here is touched by what the merge request changes.'],
+    });
     expect(server?.requests).toEqual([]);
   });
 

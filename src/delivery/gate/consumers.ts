@@ -10,6 +10,8 @@ export interface Scan {
 }
 
 const MAX_CONSUMERS = 200;
+/** Lines with an apiVersion of the groups that are looked at closer. */
+const MAX_DECLARATIONS = 5000;
 
 /**
  * The manifests that declare a dropped version, wherever a line says so: as a document of its own, nested in
@@ -20,6 +22,7 @@ export async function findConsumers(tree: RepositoryTree, dropped: readonly Drop
   const consumers = dropped.map((): DroppedVersion['consumers'][number][] => []);
   const unscanned: string[] = [];
   const turn = createTurns();
+  let declarations = 0;
   const groups = dropped.map(({ group }) => Buffer.from(group));
   for (const path of tree.paths) {
     if (!/\.(ya?ml|tpl|json)$/.test(path)) continue;
@@ -35,6 +38,9 @@ export async function findConsumers(tree: RepositoryTree, dropped: readonly Drop
       const declared = DECLARATION.exec(line);
       if (declared?.groups === undefined) continue;
       const { group, version } = declared.groups;
+      if (!dropped.some((one) => one.group === group && one.versions.includes(version ?? ''))) continue;
+      declarations += 1;
+      if (declarations > MAX_DECLARATIONS) break;
       const around = neighbours(lines, at);
       for (const [index, one] of dropped.entries()) {
         if (one.group !== group || !one.versions.includes(version ?? '')) continue;
@@ -53,6 +59,10 @@ export async function findConsumers(tree: RepositoryTree, dropped: readonly Drop
       }
     }
   }
+  if (declarations > MAX_DECLARATIONS)
+    unscanned.push(
+      `More than ${MAX_DECLARATIONS} lines declare dropped API versions; the others were not looked at.`,
+    );
   return {
     versions: dropped.map((one, index) => ({
       ...one,

@@ -9,6 +9,7 @@ import { compareSides } from './compare.ts';
 import { renderSide, type Side, type Tools } from './render.ts';
 import { documentsOf } from './rendering/objects.ts';
 import type { ApplicationReport, GateReport } from './report.ts';
+import { unaccounted } from './unaccounted.ts';
 
 export interface GateOptions {
   /** At the merge base. */
@@ -65,6 +66,14 @@ export async function gateReport(options: GateOptions): Promise<GateResult> {
     notCovered.push(
       `${budget.over} more applications change; only the first ${applications.length} were rendered.`,
     );
+  notCovered.push(
+    ...unaccounted(changed, [
+      { tree: base, applications: before.applications },
+      { tree: head, applications: after.applications },
+    ]),
+  );
+  if (applications.length === 0 && changed.length > 0)
+    notCovered.push('No application that is known here is touched by what the merge request changes.');
   const report: GateReport = {
     version: 1,
     baseSha: base.sha,

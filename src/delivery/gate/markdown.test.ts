@@ -117,6 +117,21 @@ describe('Markdown of a report', () => {
     expect(markdown).not.toContain('p60');
   });
 
+  it('is cut at a line when it would be too long, and says so', () => {
+    const changed = Array.from({ length: 60 }, (_one, index) => ({
+      ...{ apiVersion: 'v1', kind: 'Pod', name: `p${index}`, more: 5 },
+      fields: Array.from({ length: 40 }, (_field, at) => ({
+        path: `f${at}`,
+        from: 'x'.repeat(200),
+        to: 'y',
+      })),
+    }));
+    const report = { ...reportOf('x'), applications: [{ ...EMPTY, changed }] };
+    expect(reportMarkdown(report)).toMatch(/\n\nThe report is cut here: \d+ lines are left out\.\n$/);
+    expect(reportMarkdown(report).length).toBeLessThan(100_100);
+    expect(reportMarkdown(report, { maxCharacters: 1_000_000 })).toContain('  - and 33 more fields');
+  });
+
   it('reads as one report', () => {
     const report: GateReport = {
       ...reportOf('x'),

@@ -1,12 +1,38 @@
 import { gateColour } from './counts.ts';
 import { code } from './escape.ts';
-import type { ApplicationReport, ChartVersion, GateReport, ObjectRef } from './report.ts';
+import type { ApplicationReport, ChartVersion, GateReport, ObjectChange, ObjectRef } from './report.ts';
 
 /** Of one list; `parseReport`'s JSON has them all. */
 const MAX_SHOWN = 60;
+const MAX_FIELDS_SHOWN = 12;
+
+export interface MarkdownOptions {
+  /** Default 100,000: what follows is left out at a line's end, and that is said. */
+  readonly maxCharacters?: number;
+}
 
 /** The report for people, and as the model reads it. Text that is not ours stands in code, and forges nothing. */
-export function reportMarkdown(report: GateReport): string {
+export function reportMarkdown(
+  report: GateReport,
+  { maxCharacters = 100_000 }: MarkdownOptions = {},
+): string {
+  const lines = linesOf(report);
+  let left = maxCharacters;
+  const cut = lines.findIndex((line) => {
+    left -= line.length + 1;
+    return left < 0;
+  });
+  if (cut < 0) return lines.join('\n');
+  return [
+    ...lines.slice(0, cut),
+    '',
+    `The report is cut here: ${lines.length - cut} lines are left out.`,
+    '',
+  ].join('\n');
+}
+
+/** What blocks stands first in each section, so that a cut loses the least. */
+function linesOf(report: GateReport): readonly string[] {
   const verdict = gateColour(report);
   const head = verdict.colour === 'Green' ? 'Green: nothing in the way.' : `Red: ${verdict.why.join('; ')}.`;
   return [
@@ -18,7 +44,7 @@ export function reportMarkdown(report: GateReport): string {
     ...(report.applications.length === 0 ? ['', 'No chart is touched.'] : []),
     ...list('Not covered', report.notCovered, (sentence) => code(sentence, 600)),
     '',
-  ].join('\n');
+  ];
 }
 
 function section(application: ApplicationReport): readonly string[] {
@@ -73,14 +99,21 @@ function section(application: ApplicationReport): readonly string[] {
     ...list('Changed', application.changed, (one) =>
       [
         shown(one),
-        ...one.fields.map(({ path: field, from, to }) => `  - ${code(field)}: ${change(from, to)}`),
-        ...(one.more > 0 ? [`  - and ${one.more} more fields`] : []),
+        ...one.fields
+          .slice(0, MAX_FIELDS_SHOWN)
+          .map(({ path: field, from, to }) => `  - ${code(field)}: ${change(from, to)}`),
+        ...moreFields(one),
       ].join('\n'),
     ),
     ...((application.relabelled ?? 0) > 0
       ? ['', `${application.relabelled} objects changed in labels of the version or sums of others only.`]
       : []),
   ];
+}
+
+function moreFields({ fields, more }: ObjectChange): readonly string[] {
+  const count = Math.max(0, fields.length - MAX_FIELDS_SHOWN) + more;
+  return count > 0 ? [`  - and ${count} more fields`] : [];
 }
 
 function chartMove(base: ChartVersion | undefined, head: ChartVersion | undefined): string {

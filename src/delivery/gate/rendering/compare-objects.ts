@@ -33,6 +33,7 @@ export type ComparedObjects = Pick<
 
 /** Manifests that are parsed; equal ones are left out before. */
 const MAX_PARSED_CHARACTERS = 12 * 1024 * 1024;
+const MAX_PARSED_DOCUMENTS = 20_000;
 
 const NOTHING: ComparedObjects = {
   targeting: [],
@@ -55,7 +56,8 @@ export async function comparedObjects(
 ): Promise<ComparedObjects> {
   if (base.kind === 'Failed' || head.kind === 'Failed') return NOTHING;
   const documents = unequal(documentsIn(base), documentsIn(head));
-  if (charactersOf(documents.base) + charactersOf(documents.head) > MAX_PARSED_CHARACTERS)
+  const parsed = [...documents.base, ...documents.head];
+  if (charactersOf(parsed) > MAX_PARSED_CHARACTERS || parsed.length > MAX_PARSED_DOCUMENTS)
     return { ...NOTHING, gaps: [`${name}: more manifests changed than are compared.`] };
   const from = await parsedObjects(documents.base, namespaceOf(base));
   const to = await parsedObjects(documents.head, namespaceOf(head));

@@ -71,7 +71,9 @@ function paired(base: readonly RenderedObject[], head: readonly RenderedObject[]
     const left = new Map<string, RenderedObject[]>();
     for (const object of pairing.base) {
       const key = keyOf(object.ref);
-      left.set(key, [...(left.get(key) ?? []), object]);
+      const alike = left.get(key);
+      if (alike === undefined) left.set(key, [object]);
+      else alike.push(object);
     }
     const pairs: (readonly [RenderedObject, RenderedObject])[] = [];
     const alone = pairing.head.filter((object) => {

@@ -73,7 +73,8 @@ export async function parsedObjects(documents: readonly string[], namespace: str
   const turn = createTurns();
   let unreadable = 0;
   for (const text of documents) {
-    await turn(text.length);
+    // Each document costs something, however short.
+    await turn(text.length + 1000);
     if (text.length > MAX_DOCUMENT_CHARACTERS) {
       unreadable += 1;
       continue;
