@@ -1,8 +1,8 @@
 import type { ToolServers, WorkflowRef } from '../port.ts';
-import { type ConnectionMeans, connect } from './connection.ts';
+import type { ConnectionMeans } from './connection.ts';
 import type { McpMetrics } from './metrics.ts';
 import type { McpServerConfig } from './server-config.ts';
-import { openServer, type ServerTools } from './server-tools.ts';
+import type { ServerTools } from './server-tools.ts';
 
 export interface McpServersOptions extends ConnectionMeans {
   readonly metrics: McpMetrics;
@@ -15,6 +15,12 @@ export function createMcpServers(options: McpServersOptions): ToolServers {
   return {
     async open({ workflow, ask, signal }) {
       const servers = await options.serversOf(workflow);
+      if (servers.length === 0) return { tools: [], problems: [], close: async () => undefined };
+      // The SDK is loaded by the first run that needs it: most operators have none.
+      const [{ connect }, { openServer }] = await Promise.all([
+        import('./connection.ts'),
+        import('./server-tools.ts'),
+      ]);
       const means = {
         open: (config: McpServerConfig, ending: AbortSignal) => connect(config, options, ending),
         ...{ ask, signal, metrics: options.metrics },
