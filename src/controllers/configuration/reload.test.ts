@@ -185,11 +185,13 @@ describe('a look at the configuration file', () => {
     const first = await one.look(file('a'));
     expect(first).toEqual([expect.stringMatching(/^Apply of a workflow .* failed/), 'failed']);
     expect(await one.look(file('a'))).toEqual([]);
+    expect(one.problem()).toMatch(/^Apply of workflow a of hummingbird\.yaml failed: .*spec\.model is wrong/);
     one.refuse(false);
     expect(await one.look(file('a'))).toEqual([
       'apply a',
       expect.stringContaining('AppliedFromFile'),
       'applied',
     ]);
+    expect(one.problem()).toBeUndefined();
   });
 });

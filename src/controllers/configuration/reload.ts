@@ -99,12 +99,16 @@ export function createTurn(
     if (isNew) told.clear();
     const faults = reading.kind === 'Faulty' ? reading.faults : [];
     deps.metrics.faults(faults.length);
-    onProblem(faults.length === 0 ? undefined : `${deps.path} has ${faults.length} fault(s): ${faults[0]}`);
+    const faulty =
+      faults.length === 0 ? undefined : `${deps.path} has ${faults.length} fault(s): ${faults[0]}`;
+    onProblem(faulty);
     if (reading.kind === 'Good') wanted = reading.workflows.map(asWanted);
     else if (isNew) tellFaults(deps, reading.faults);
     if (wanted === undefined) return;
     if (isNew) isApplied = false;
-    const failed = await reconcile(wanted, signal);
+    const failure = await reconcile(wanted, signal);
+    const failed = failure !== undefined;
+    onProblem(faulty ?? failure);
     if (reading.kind === 'Faulty' || isApplied) return;
     isApplied = !failed;
     if (failed && !isNew) return;
@@ -112,22 +116,25 @@ export function createTurn(
     deps.log.info({ file: deps.path, workflows: wanted.length, failed }, 'configuration file read');
   };
 
-  /** Says whether anything could not be done; that comes again with the next look. */
-  async function reconcile(said: readonly WantedWorkflow[], signal: AbortSignal): Promise<boolean> {
+  /** Says what could not be done; it comes again with the next look. */
+  async function reconcile(
+    said: readonly WantedWorkflow[],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const present = deps.workflows();
     const busy = new Set(present.flatMap(({ metadata: { name = '' } }) => (deps.isBusy(name) ? [name] : [])));
     const actions = decideConfiguration({ wanted: said, present, applied, busy });
     deps.metrics.leftAlone(actions.filter(({ kind }) => kind === 'LeaveAlone').length);
-    let failed = false;
+    let failure: string | undefined;
     for (const action of actions) {
       signal.throwIfAborted();
       try {
         await act(action, signal);
       } catch (error) {
         signal.throwIfAborted();
-        failed = true;
         const name = nameOf(action);
         const message = error instanceof Error ? error.message : String(error);
+        failure ??= `${action.kind} of workflow ${name} of ${deps.path} failed: ${message}`;
         once(`${name} ${message}`, () =>
           deps.log.error(
             { workflow: name, ...errorFields(error) },
@@ -136,7 +143,7 @@ export function createTurn(
         );
       }
     }
-    return failed;
+    return failure;
   }
 
   async function act(action: ConfigurationAction, signal: AbortSignal): Promise<void> {
