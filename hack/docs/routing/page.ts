@@ -52,7 +52,7 @@ export function routingPage(): string {
       Object.entries(BUILT_IN).map(([name, what]) => [`\`${name}\``, what]),
     ),
     '## Replies',
-    'A note in a discussion where one of our bots has left a marker that is signed with one of our keys; the first such marker counts. Replies of one session are answered in their order, in their thread.',
+    'A note in a discussion where one of our bots has left a marker that is signed with one of our keys (or, with `--accept-unsigned-markers`, one from before they were signed); the first such marker counts. Replies of one session are answered in their order, in their thread.',
     cases(REPLIES),
     '## Other notes',
     cases(OTHER_NOTES),
