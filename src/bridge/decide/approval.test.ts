@@ -69,14 +69,21 @@ describe('a command that answers a question', () => {
 
   it('says the same when its message comes again', () => {
     const annotations = { [approvalAnnotation(A)]: `approve by ${ALICE.name}, note 77` };
-    const [first, again, later] = [
+    const over = {
+      phase: 'Succeeded',
+      approvals: [question(A, { state: 'Approved', by: `${ALICE.name}, note 77` })],
+    } as const;
+    const [first, again, later, last] = [
       answered(`/hummingbird approve ${A}`, [asking('r', [question(A)])]),
       answered(`/hummingbird approve ${A}`, [asking('r', [question(A)], { annotations })]),
       answered(`/hummingbird approve ${A}`, [
         asking('r', [question(A, { state: 'Approved', by: `${ALICE.name}, note 77` })]),
       ]),
+      answered(`/hummingbird approve ${A}`, [
+        aRun({ ...over, approvals: [...over.approvals] }, { metadata: { name: 'r' } }),
+      ]),
     ];
-    expect([again.text, later.text]).toEqual([first.text, first.text]);
+    expect([again.text, later.text, last.text]).toEqual([first.text, first.text, first.text]);
     expect(again.approval).toBeUndefined();
   });
 

@@ -11,12 +11,7 @@ export interface Answered {
 export type Asked =
   | { readonly kind: 'Found'; readonly answered: Answered }
   /** It has an answer already, or its time is over. */
-  | {
-      readonly kind: 'Decided';
-      readonly run: AgentRun;
-      readonly approval: Approval;
-      readonly verdict: Verdict | undefined;
-    }
+  | { readonly kind: 'Decided'; readonly approval: Approval; readonly verdict: Verdict | undefined }
   /** No question is named, or none of that name exists; these wait. */
   | { readonly kind: 'Unclear'; readonly waiting: readonly Answered[] };
 
@@ -32,7 +27,16 @@ export function questionMeant(id: string, runs: readonly AgentRun[]): Asked {
   if (only === undefined || second !== undefined) return { kind: 'Unclear', waiting: all.filter(isWaiting) };
   if (isWaiting(only)) return { kind: 'Found', answered: only };
   const { run, approval } = only;
-  return { kind: 'Decided', run, approval, verdict: verdictOn(run, approval.id) };
+  return { kind: 'Decided', approval, verdict: verdictOn(run, approval.id) };
+}
+
+/** The question that this very note has answered: its message comes again, and the run may be over by now. */
+export function answeredBy(noteId: number, runs: readonly AgentRun[]): Answered | undefined {
+  return runs
+    .flatMap((run) => (run.status?.approvals ?? []).map((approval) => ({ run, approval })))
+    .find(({ run, approval }) =>
+      (verdictOn(run, approval.id)?.by ?? approval.by)?.endsWith(`, note ${noteId}`),
+    );
 }
 
 const isWaiting = ({ run, approval }: Answered): boolean =>

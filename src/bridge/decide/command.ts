@@ -17,7 +17,7 @@ import {
 } from '../commands/texts.ts';
 import type { NoteEvent } from '../events/note.ts';
 import { accessQuestions, denial } from './access.ts';
-import { questionMeant } from './approval.ts';
+import { answeredBy, questionMeant } from './approval.ts';
 import {
   type Answer,
   type Decision,
@@ -79,6 +79,9 @@ function commanded<W extends WorkflowView>(
 
   function answered(verdict: 'approve' | 'deny'): Decision<W> {
     const [id = ''] = rest.toLowerCase().split(/\s/);
+    const before = answeredBy(event.noteId, runs);
+    if (before !== undefined)
+      return answer('Approval', approvalText(before.approval.tool, before.run.metadata.name ?? '', verdict));
     const asked = questionMeant(id, runs);
     switch (asked.kind) {
       case 'Found': {
@@ -91,9 +94,6 @@ function commanded<W extends WorkflowView>(
       }
       case 'Decided': {
         const { approval, verdict: given } = asked;
-        const words = approvalText(approval.tool, asked.run.metadata.name ?? '', verdict);
-        // By this very note, which comes again.
-        if ((given?.by ?? approval.by)?.endsWith(`note ${event.noteId}`)) return answer('Approval', words);
         const state = given?.verdict ?? (approval.state === 'Waiting' ? 'Expired' : approval.state);
         return answer('Approval', decidedText(approval.id, approval.tool, state));
       }
