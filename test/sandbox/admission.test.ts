@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { apiRequest } from '../../hack/cluster/api.ts';
 import type { Cluster } from '../../hack/cluster/cluster.ts';
 import { installDefinitions } from '../../hack/operator/install.ts';
@@ -273,6 +273,35 @@ describe('what the API server has of a sandbox', () => {
       return items[0];
     });
     expect(fields(found, [...FIELDS, ...POOL])).toEqual([...FIELDS, ...POOL]);
+  });
+
+  it('from a pool with a runtimeClassName, which the kubelet starts with that runtime or not at all', async () => {
+    const { restricted: namespace } = namespaces;
+    const podWith = async (handler: string): Promise<Pod> => {
+      const name = `${handler}-${namespace}`;
+      const runtime = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name }, handler };
+      await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(runtime));
+      onTestFinished(async () => void (await cluster.kubectl(['delete', 'runtimeclass', name])));
+      const made = aPool(handler, namespace, { replicas: 1 });
+      const { settings } = pool(namespace);
+      const owner = await access.kube.create(SANDBOX_POOLS, made);
+      await access.kube.create(DEPLOYMENT, deploymentFor(owner, { ...settings, runtimeClassName: name }));
+      return until('the pod is made', async () => {
+        const { items } = await access.kube.list(POD, {
+          ...{ namespace, labelSelector: `hummingbird.dev/pool=${handler}` },
+        });
+        return items[0];
+      });
+    };
+    const [present, absent] = await Promise.all([podWith('runc'), podWith('no-such-runtime')]);
+    expect(present.spec?.runtimeClassName).toBe(`runc-${namespace}`);
+    const phaseOf = async ({ metadata: { name = '' } }: Pod) =>
+      (await access.kube.get(POD, { namespace, name }))?.status?.phase;
+    await until('it runs', async () => (await phaseOf(present)) === 'Running');
+    const refusal = 'no runtime for "no-such-runtime" is configured';
+    const events = ['get', 'events', '-n', namespace, '-o', 'jsonpath={.items[*].message}'];
+    await until('the other one is refused', async () => (await cluster.kubectl(events)).includes(refusal));
+    expect(await phaseOf(absent)).toBe('Pending');
   });
 
   it('that is one run’s own from its beginning', async () => {
