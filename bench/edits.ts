@@ -70,5 +70,5 @@ function valuesFile(): string {
 async function editsProcess(what: 'inventory' | 'edit', file: string): Promise<EditsReport> {
   const script = fileURLToPath(new URL('edits-process.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script, what, file]);
-  return JSON.parse(stdout) as EditsReport;
+  return JSON.parse(stdout);
 }
