@@ -116,7 +116,7 @@ export class LogPiece {
     const { bytes } = this;
     if (at + TIME_LENGTH > bytes.length || !isDigit(bytes[at] ?? 0)) return false;
     for (let place = 0; place < TIME_LENGTH; place++) {
-      if (!fits(TIME_SHAPE[place] ?? 0, bytes[at + place] ?? 0)) return false;
+      if (((FITS[bytes[at + place] ?? 0] ?? 0) & (TIME_SHAPE[place] ?? 0)) === 0) return false;
     }
     return true;
   }
@@ -125,21 +125,23 @@ export class LogPiece {
 /** `2026-11-30T08:00:00.000000Z 00O `, with `0` for each digit, `f` for hex, `O` for O or E, `+` for it or a blank. */
 const TIME = '0000-00-00T00:00:00.000000Z ffO+';
 export const TIME_LENGTH = TIME.length;
-const TIME_SHAPE = Uint8Array.from([...TIME], (place) => place.charCodeAt(0));
-
-function fits(shape: number, byte: number): boolean {
-  switch (shape) {
-    case 0x30: // 0
-      return isDigit(byte);
-    case 0x66: // f
-      return isDigit(byte) || (byte >= 0x61 && byte <= 0x66);
-    case 0x4f: // O
-      return byte === 0x4f || byte === 0x45;
-    case 0x2b: // +
-      return byte === 0x20 || byte === 0x2b;
-    default:
-      return byte === shape;
-  }
-}
+const PLACES: readonly (readonly [string, RegExp])[] = [
+  ['0', /[0-9]/],
+  ['f', /[0-9a-f]/],
+  ['O', /[OE]/],
+  ['+', /[+ ]/],
+  ['-', /-/],
+  ['T', /T/],
+  [':', /:/],
+  ['.', /\./],
+  ['Z', /Z/],
+  [' ', / /],
+];
+/** Which bytes may stand at a place: a bit of the byte is one of the place's. */
+const FITS = Uint16Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte);
+  return PLACES.reduce((bits, [, fitting], bit) => bits | (fitting.test(character) ? 1 << bit : 0), 0);
+});
+const TIME_SHAPE = Uint16Array.from([...TIME], (sign) => 1 << PLACES.findIndex(([place]) => place === sign));
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
