@@ -10,6 +10,7 @@ import { editsBench } from './edits.ts';
 import { execBench } from './exec.ts';
 import { firstRequestBench } from './first-request.ts';
 import { gateBench } from './gate.ts';
+import { gitlabBytesBench } from './gitlab-bytes.ts';
 import { lingerBench } from './linger.ts';
 import { longOutputBench } from './long-output.ts';
 import { loopConcurrencyBench, loopOverheadBench } from './loop.ts';
@@ -66,6 +67,7 @@ const BENCHES: readonly Bench[] = [
     run: (cluster) => backendBench(VMPOOL, cluster),
   },
   { keys: ['vmclaim.ratio'], run: async (cluster) => machineClaimBench(await cluster()) },
+  { keys: ['archive1g.rss.mb', 'joblog500.rss.mb', 'curl.ratio'], run: gitlabBytesBench },
   { keys: ['exec10g.rss.mb'], run: async (cluster) => longOutputBench(await cluster()) },
   { keys: ['gate.ratio'], run: gateBench },
   { keys: ['inventory.ms', 'edit.ms', 'inventory.rss.mb'], run: editsBench },

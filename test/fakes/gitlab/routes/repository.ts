@@ -30,7 +30,7 @@ function archive(name: string): Route {
     handle(call: Call) {
       const project = find.projectWithCode(call);
       const ref = call.query['sha'] ?? project.defaultBranch;
-      const files = filesAt(project, ref);
+      const files = filesAt(project, ref) ?? (project.archive && new Map<string, Uint8Array>());
       if (files === undefined) throw notFound('File');
       if (project.objectStorage !== undefined) return stored(project.objectStorage, `archives/${ref}.tar.gz`);
       const root = `${project.path.replaceAll('/', '-')}-${ref}`;
