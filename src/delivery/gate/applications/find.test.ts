@@ -268,7 +268,7 @@ ${spec}`;
     const { applications } = await find({
       'a.yaml': `${release(from)}\n---\n${repository('https://charts.example.org')}`,
       'maps.yaml':
-        'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata:\n  values.yaml: |\n    a: 1\n---\nkind: ConfigMap\nmetadata: {name: one, namespace: flux-system}\ndata: {tag: v1.2.3}\n',
+        'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata:\n  values.yaml: |\n    a: 1\n---\nkind: ConfigMap\nmetadata: {name: one, namespace: flux-system}\ndata: {tag: \'"1.10"\'}\n',
       'kustom/kustomization.yaml':
         'configMapGenerator:\n  - name: made\n    files: [prod.yaml=values/prod.yaml]\n',
       'kustom/values/prod.yaml': 'b: 2\n',
@@ -276,8 +276,8 @@ ${spec}`;
     expect(applications[0]?.values).toEqual([
       { kind: 'Text', text: 'a: 1\n', path: 'maps.yaml', key: 'data.values.yaml' },
       { kind: 'Text', text: 'b: 2\n', path: 'kustom/values/prod.yaml' },
+      { kind: 'Text', text: '{"image":{"tag":"1.10"}}', path: 'maps.yaml', key: 'data.tag' },
       { kind: 'Text', text: '{ z: 9 }\n', path: 'a.yaml', key: 'spec.values' },
-      { kind: 'Text', text: '{"image":{"tag":"v1.2.3"}}', path: 'a.yaml', key: 'spec.valuesFrom' },
     ]);
     expect(applications[0]?.gaps).toEqual([
       'HelmRelease flux-system/metallb: values of Secret passwords are in no repository.',

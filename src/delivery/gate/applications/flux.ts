@@ -1,5 +1,4 @@
 import type { ChartReference } from '../../port.ts';
-import { merged, type Values } from '../values/merge.ts';
 import {
   type Application,
   isOwn,
@@ -130,7 +129,7 @@ const packed = (repository: string, name: string, version: string): WantedChart 
 
 const own = (manifest: Manifest): string => manifest.text(['metadata', 'name']) ?? '';
 
-/** `valuesFiles` of the chart, then `valuesFrom` in its order, then `values`. */
+/** `valuesFiles` of the chart, then `valuesFrom` in its order, then `values`, which win over all. */
 function valuesOf(
   manifest: Manifest,
   namespace: string | undefined,
@@ -144,7 +143,6 @@ function valuesOf(
     if (chart.kind === 'Folder') gaps.push(`${name}: its valuesFiles are not read.`);
     else layers.push({ kind: 'InChart', file: String(file) });
   }
-  let assignments: Values = {};
   for (const index of listAt(manifest.value, ['spec', 'valuesFrom']).keys()) {
     const text = (key: string) => manifest.text(['spec', 'valuesFrom', index, key]);
     const source = `${text('kind') ?? 'ConfigMap'} ${text('name') ?? ''}`;
@@ -161,20 +159,20 @@ function valuesOf(
       const { text: content, path, key } = found;
       layers.push({ kind: 'Text', text: content, path, ...(key !== undefined && { key }) });
     } else {
-      const set = assigned(target, found.text.trim(), false);
+      const quoted = /^(["'])(.*)\1$/s.exec(found.text.trim())?.[2];
+      const set = assigned(target, quoted ?? found.text.trim(), quoted !== undefined);
       if (set === undefined) gaps.push(`${name}: ${target} reaches into a list and is left out.`);
-      else assignments = merged(assignments, set);
+      else
+        layers.push({
+          kind: 'Text',
+          text: JSON.stringify(set),
+          path: found.path,
+          ...(found.key !== undefined && { key: found.key }),
+        });
     }
   }
   const values = manifest.block(['spec', 'values']);
   if (values !== undefined)
     layers.push({ kind: 'Text', text: values, path: manifest.path, key: 'spec.values' });
-  if (Object.keys(assignments).length > 0)
-    layers.push({
-      kind: 'Text',
-      text: JSON.stringify(assignments),
-      path: manifest.path,
-      key: 'spec.valuesFrom',
-    });
   return { layers, gaps };
 }

@@ -124,7 +124,12 @@ function blockOf(document: Document | undefined, at: Path): string | undefined {
     },
   });
   // What it refers to may stand outside of the block.
-  return alias ? undefined : alone.toString({ lineWidth: 0 });
+  if (alias) return undefined;
+  try {
+    return alone.toString({ lineWidth: 0 });
+  } catch {
+    return undefined;
+  }
 }
 
 function onFirstUse<T>(make: () => T): () => T {
