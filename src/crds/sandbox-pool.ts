@@ -39,7 +39,7 @@ const imagePullPolicy = z.enum(['Always', 'IfNotPresent', 'Never']);
 
 const pod = z.object({
   image: text(512, 1).describe(
-    'Image of the sandbox. It needs sh, tar, gzip, jq, yq and python3; it is run as a user other than root.',
+    'Image of the sandbox. It needs sh, tar, gzip, jq, yq and python3, and helm for chart bumps; it is run as a user other than root.',
   ),
   imagePullPolicy: imagePullPolicy
     .optional()
