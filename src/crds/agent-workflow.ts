@@ -147,7 +147,11 @@ export const AgentWorkflowSpec = cel(
     description: text(512)
       .optional()
       .describe('What the workflow does, in one line; shown by the help command.'),
-    prompt: prompt.describe('Instructions of the model, used word for word.'),
+    prompt: prompt
+      .optional()
+      .describe(
+        'Instructions of the model, used word for word. Required unless delivery is set, which has prompts of its own and does not use this one.',
+      ),
     triggers: listMap(z.array(trigger).max(2), 'event')
       .default([])
       .describe('Events that start a run by themselves. Commands and replies always can.'),
@@ -231,6 +235,17 @@ export const AgentWorkflowSpec = cel(
     rule: "!has(self.delivery) || self.publish.kind == 'Note'",
     message: 'spec.delivery needs spec.publish.kind Note, since its edits are explained in a note',
     fieldPath: '.delivery',
+  },
+  {
+    rule: 'has(self.prompt) || has(self.delivery)',
+    message: 'spec.prompt is required: name one, unless the workflow repairs chart bumps (spec.delivery)',
+    fieldPath: '.prompt',
+    reason: 'FieldValueRequired',
+  },
+  {
+    rule: '!has(self.delivery) || has(self.sandbox.poolRef)',
+    message: 'spec.delivery needs spec.sandbox.poolRef, since charts are rendered in a sandbox',
+    fieldPath: '.sandbox',
   },
 );
 export type AgentWorkflowSpec = Plain<z.infer<typeof AgentWorkflowSpec>>;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { duration } from './duration.ts';
 import { cel, listSet, text } from './schema.ts';
 import { glob, secretKeyRef } from './shapes.ts';
 
@@ -8,18 +7,6 @@ const pathGlob = text(255, 1).regex(
   /^(\*\*\/)?([^*]|\*[^*])*\*?(\/\*\*)?$/,
   'must be a path, dir/**, **/name or **/dir/**; ** in the middle of a pattern matches nothing',
 );
-
-const gate = z.object({
-  checkName: text(255, 1).describe(
-    'Name of the commit status or job that renders both versions and reports the difference.',
-  ),
-  poll: duration
-    .default('30s')
-    .describe('How often its verdict is asked for, as a Go duration, default 30s.'),
-  timeout: duration
-    .default('20m')
-    .describe('How long to wait for its verdict, as a Go duration, default 20m.'),
-});
 
 const edits = z.object({
   allowPaths: z
@@ -96,7 +83,6 @@ export const delivery = z.object({
         'delivery.bumps needs at least one entry in labels or authors, so that it is clear what a bump is',
     },
   ).describe('How a version bump is recognised.'),
-  gate: gate.describe('Check that says what a bump changes.'),
   edits: edits.describe('What may be edited.'),
   explainGreen: z
     .boolean()

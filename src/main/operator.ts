@@ -38,6 +38,7 @@ import { mcpMetrics } from '../sources/mcp/metrics.ts';
 import { sourceMetrics } from '../sources/metrics.ts';
 import { joinBridge } from './bridge.ts';
 import { joinConfiguration } from './configuration.ts';
+import { joinDelivery } from './delivery.ts';
 import { joinEgress } from './egress.ts';
 import { joinGitLab, workflowNotes } from './gitlab.ts';
 import { leaderLoop } from './leader.ts';
@@ -161,6 +162,7 @@ export async function joinOperator(
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
+      delivery: () => joinDelivery(),
       sources: gitlab.sources,
       toolServers: joinMcp({
         ...{ references: runReferences, http, programs, env, log },

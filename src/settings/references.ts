@@ -94,7 +94,7 @@ export function createReferences(sources: ReferenceSources): References {
     },
 
     async prompt(workflow) {
-      const { text, builtin, configMapKeyRef } = workflow.spec.prompt;
+      const { text, builtin, configMapKeyRef } = workflow.spec.prompt ?? { text: '' };
       if (text !== undefined) return { kind: 'Ok', value: text };
       if (configMapKeyRef !== undefined) {
         const { name, key } = configMapKeyRef;

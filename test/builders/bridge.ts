@@ -37,6 +37,8 @@ export const aMergeRequestEvent = (rest: Partial<MergeRequestEvent> = {}): Merge
   state: 'opened',
   draft: false,
   sha: SHA,
+  labels: [],
+  authorId: undefined,
   pushed: false,
   project,
   user: ALICE,

@@ -120,7 +120,7 @@ export const FULL = {
         budgetUSD: '2.50',
         maxRunsPerMergeRequest: 5,
       },
-      sandbox: { none: true },
+      sandbox: { poolRef: { name: 'analysis', namespace: 'sandboxes' } },
       publish: { kind: 'Note', internal: false, progress: true },
       dataSources: {
         gitlab: { tokenSecretRef: secret, allowedProjects: ['group/library'] },
@@ -153,7 +153,6 @@ export const FULL = {
       },
       delivery: {
         bumps: { labels: ['renovate'], authors: ['renovate-*'] },
-        gate: { checkName: 'render', poll: '10s', timeout: '5m' },
         edits: {
           allowPaths: ['apps/**', '**/values.yaml', '**/x/**', 'a/*/b.yaml'],
           denyPaths: ['apps/gate/**'],
@@ -266,7 +265,7 @@ export const OTHER_ARM = {
         provider: 'GeminiVertex',
         vertex: { project: 'p', location: 'europe-west1', credentialsSecretRef: secret },
       },
-      sandbox: { poolRef: { name: 'analysis', namespace: 'sandboxes' } },
+      sandbox: { none: true },
       publish: { kind: 'None' },
       projects: [{ path: 'group/app' }],
     },

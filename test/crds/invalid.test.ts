@@ -127,7 +127,6 @@ const konflux = { clusterURL: 'https://api.example.org:6443', kubeconfigSecretRe
 const mcp = { name: 'docs', url: 'https://mcp.example.org', allowedTools: ['search'] };
 const delivery = {
   bumps: { labels: ['renovate'] },
-  gate: { checkName: 'render' },
   edits: { allowPaths: ['apps/**'] },
 };
 
@@ -270,6 +269,16 @@ const agentWorkflow: readonly Row[] = [
     'live reads without credentials',
     [set('spec.delivery', { ...delivery, liveReads: { enabled: true } })],
     /spec\.delivery\.liveReads\.kubeconfigSecretRef: Required value/,
+  ],
+  [
+    'neither a prompt nor delivery',
+    [unset('spec.prompt')],
+    /spec\.prompt: Required value: .*unless the workflow repairs chart bumps/,
+  ],
+  [
+    'delivery without a sandbox',
+    [set('spec.delivery', delivery), set('spec.sandbox', { none: true })],
+    /spec\.sandbox: Invalid.*rendered in a sandbox/,
   ],
   [
     'delivery that posts nothing',

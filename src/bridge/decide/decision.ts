@@ -14,6 +14,9 @@ export interface WorkflowView {
     readonly triggers?: readonly Trigger[] | undefined;
     readonly commands?: { readonly aliases?: readonly string[] | undefined } | undefined;
     readonly projects?: readonly { readonly path: string }[] | undefined;
+    readonly delivery?:
+      | { readonly bumps: { readonly labels: readonly string[]; readonly authors: readonly string[] } }
+      | undefined;
   };
   readonly status?: {
     readonly projects?:

@@ -18,6 +18,9 @@ const OTHER = 'b'.repeat(40);
 const onMergeRequest = (rest: object = {}) => ({ triggers: [{ event: 'MergeRequest', ...rest }] });
 const target = aMergeRequestEvent().mergeRequest;
 
+/** alice is 9. */
+const BUMPS = { delivery: { bumps: { labels: ['deps'], authors: ['al*'] } } };
+
 const decide = (
   event: Partial<MergeRequestEvent>,
   spec: WorkflowView['spec'] = {},
@@ -81,6 +84,10 @@ describe('a merge request event', () => {
       onMergeRequest({ rules: [{ action: 'Allow', title: ['/(/'] }] }),
       'InvalidRule',
     ],
+    ['with the label of a bump', { labels: ['deps'] }, BUMPS, 'CreateRun'],
+    ["by a bump's author", { authorId: 9 }, BUMPS, 'CreateRun'],
+    ["of a bump's author, moved by somebody else", { authorId: 10 }, BUMPS, 'SkippedRule'],
+    ['that is no bump, for a workflow that repairs bumps', { labels: ['docs'] }, BUMPS, 'SkippedRule'],
   ])('%s', (_name, event, spec, expected) => {
     expect(decide(event, spec)).toEqual([expected]);
   });

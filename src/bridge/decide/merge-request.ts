@@ -1,5 +1,6 @@
 import type { MergeRequestEvent } from '../events/merge-request.ts';
 import { accessQuestions, denialBehind, pusher } from './access.ts';
+import { bumpRefusal } from './bump.ts';
 import {
   concerning,
   type Decision,
@@ -83,6 +84,8 @@ function decideRun<W extends WorkflowView>(
   };
   const verdict = triggerVerdict(workflow, 'MergeRequest', subject, what);
   if (verdict.kind === 'Skip') return { ...verdict, workflow };
+  const noBump = bumpRefusal(workflow, event);
+  if (noBump !== undefined) return { ...skip('SkippedRule', `${what}: ${noBump}`), workflow };
   if (event.draft)
     return {
       ...skip('SkippedDraft', `${what}: it is a draft; marking it as ready starts the run`),

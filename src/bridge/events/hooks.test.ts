@@ -30,12 +30,22 @@ describe('a merge request webhook', () => {
         state: 'opened',
         draft: false,
         sha: mergeRequest.sha,
+        labels: ['backend'],
+        authorId: users.ada.id,
         pushed: false,
         project: { id: project.id, path: 'group/app' },
         user: { id: users.ada.id, name: 'ada' },
         mergeRequest: { iid: 1, title: 'Add a cache', targetBranch: 'main', targetProjectId: project.id },
       },
     });
+  });
+
+  it('names labels wherever GitLab puts them', () => {
+    const labels = [{ id: 1, title: 'deps' }];
+    expect(parse('merge_request', changed(hook(), { labels }))).toMatchObject({
+      event: { labels: ['deps'] },
+    });
+    expect(parse('merge_request', { ...hook(), labels })).toMatchObject({ event: { labels: ['deps'] } });
   });
 
   it.each<[string, object, boolean]>([

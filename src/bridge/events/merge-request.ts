@@ -21,6 +21,8 @@ export interface MergeRequestEvent {
   readonly draft: boolean;
   /** Head commit; undefined while GitLab prepares a new merge request. */
   readonly sha: string | undefined;
+  readonly labels: readonly string[];
+  readonly authorId: number | undefined;
   /** Whether the event is a push: GitLab then names the head before it. */
   readonly pushed: boolean;
   readonly project: EventProject;
@@ -41,8 +43,11 @@ export const mergeRequestShape = z
       target_branch: z.string(),
       target_project_id: id.nullish(),
       oldrev: z.string().nullish(),
+      author_id: id.nullish(),
+      labels: z.array(z.object({ title: z.string() })).nullish(),
       last_commit: z.object({ id: commitId }).nullish(),
     }),
+    labels: z.array(z.object({ title: z.string() })).nullish(),
     user: user.nullish(),
     project,
   })
@@ -54,6 +59,8 @@ export const mergeRequestShape = z
       // The older name says the same; where both stand, it may be stale.
       draft: given.draft ?? given.work_in_progress ?? false,
       sha: given.last_commit?.id,
+      labels: (given.labels ?? rest.labels ?? []).map(({ title }) => title),
+      authorId: given.author_id ?? undefined,
       pushed: given.oldrev !== undefined && given.oldrev !== null && given.oldrev !== '',
       project: projectOf(rest.project),
       user: rest.user ? userOf(rest.user) : undefined,

@@ -3,11 +3,14 @@ import type { Model } from '../../agent/models/port.ts';
 import type { AgentRun } from '../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { Approval } from '../../crds/approval.ts';
+import type { DeliverParts } from '../../delivery/deliver.ts';
+import type { BumpReader, BumpWriter, Helm } from '../../delivery/port.ts';
+import type { DeliveryPromptTexts } from '../../delivery/prompts/system.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Exclusively } from '../../kube/exclusive.ts';
 import type { EventRecorder, KubeClient, ObjectRef } from '../../kube/port.ts';
 import type { MergeRequests, NotesFactory, Threads } from '../../notes/port.ts';
-import type { SandboxProvider } from '../../sandbox/port.ts';
+import type { Sandbox, SandboxProvider } from '../../sandbox/port.ts';
 import type { Resolved } from '../../settings/references.ts';
 import type { ActionToken } from '../../settings/tokens.ts';
 import type { SourceFactory, ToolServers } from '../../sources/port.ts';
@@ -18,8 +21,17 @@ export interface RunMetrics {
   /** Called once per run; `tookSeconds` is absent for a run that was never taken up. */
   ended(run: AgentRun, reason: string, tookSeconds: number | undefined): void;
   step(kind: string, seconds: number): void;
+  /** A run on a chart bump ended by its own judgement. */
+  delivered(workflow: string, outcome: string): void;
   /** A call that waited for approval waits no more. */
   approval(workflow: string, state: Approval['state']): void;
+}
+
+export interface DeliveryMeans extends Pick<DeliverParts, 'charts' | 'live' | 'testimony'> {
+  readonly reader: BumpReader;
+  readonly writer: BumpWriter;
+  readonly prompts: DeliveryPromptTexts;
+  helmIn(sandbox: Sandbox): Helm;
 }
 
 /** What the run controller is joined with in main.ts. Ports only. */
@@ -53,6 +65,8 @@ export interface RunDeps {
   readonly exclusively: Exclusively;
   /** Whether a reply may go on with a session that has no AgentSession: one from before there were any. */
   readonly adoptsSessions: boolean;
+  /** What a run on a chart bump reads and writes with; each with the token of its own tier. */
+  delivery(workflow: AgentWorkflow, project: string): Promise<Resolved<DeliveryMeans>>;
   readonly sandboxes: SandboxProvider;
   readonly sources: SourceFactory;
   readonly toolServers: ToolServers;

@@ -26,7 +26,7 @@ describe('an execution', () => {
         queueMicrotask(() => report(progress));
         return gate.promise;
       },
-      () => states.push(`${execution.state} ${execution.progress?.checkpoint.sequence}`),
+      () => states.push(`${execution.state} ${execution.progress?.checkpoint?.sequence}`),
     );
     expect(execution.state).toBe('Running');
     await Promise.resolve();

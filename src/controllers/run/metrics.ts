@@ -45,7 +45,14 @@ export function runMetrics(registry: Registry): RunMetrics {
     labelNames: ['workflow', 'state'],
     registers,
   });
+  const delivered = new Counter({
+    name: 'hummingbird_deliveries_total',
+    help: 'Runs on chart bumps that ended by their own judgement, by workflow and outcome: NoAction, Explained, Push, Escalate, Left.',
+    labelNames: ['workflow', 'outcome'],
+    registers,
+  });
   return {
+    delivered: (workflow, outcome) => delivered.inc({ workflow, outcome }),
     approval: (workflow, state) => approvals.inc({ workflow, state }),
     step: (step, took) => steps.observe({ step }, took),
     ended({ spec, status }, reason, tookSeconds) {

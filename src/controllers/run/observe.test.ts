@@ -58,7 +58,7 @@ describe('observe', () => {
       });
       const { deps, local } = context;
       const look = async (run: AgentRun) =>
-        (await observe(deps, local, ref, run))?.workflow?.spec.prompt.text;
+        (await observe(deps, local, ref, run))?.workflow?.spec.prompt?.text;
       return { look, events };
     };
 

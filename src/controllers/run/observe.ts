@@ -115,7 +115,7 @@ function executionState(local: LocalState, run: AgentRun, publishesNote: boolean
   if (execution?.state === 'Discarded') local.executions.delete(uid);
   switch (execution?.state) {
     case 'Running': {
-      const newest = execution.progress?.checkpoint.sequence;
+      const newest = execution.progress?.checkpoint?.sequence;
       return {
         kind: 'Running',
         unrecorded: newest !== undefined && newest > (run.status?.checkpoint?.sequence ?? 0),

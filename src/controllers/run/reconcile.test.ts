@@ -37,7 +37,12 @@ function world(run: AgentRun, deps: Partial<RunDeps>) {
     run,
     {
       kube,
-      metrics: { step: () => undefined, approval: () => undefined, ended: () => undefined },
+      metrics: {
+        step: () => undefined,
+        approval: () => undefined,
+        delivered: () => undefined,
+        ended: () => undefined,
+      },
       isHolderAlive: async () => true,
       workflow: async () => aWorkflow({ publish: { kind: 'None', internal: true, progress: false } }),
       sourceAccess: async () => ready,
@@ -97,6 +102,7 @@ describe('the run reconciler', () => {
       metrics: {
         step: () => undefined,
         approval: () => undefined,
+        delivered: () => undefined,
         ended: (_, reason) => void ended.push(reason),
       },
     });

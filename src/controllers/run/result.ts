@@ -25,7 +25,8 @@ export interface CheckpointRef {
 }
 
 export interface LoopProgress {
-  readonly checkpoint: CheckpointRef;
+  /** Where a killed operator goes on; deliveries have none. */
+  readonly checkpoint?: CheckpointRef;
   readonly iterations: number;
   readonly toolCalls: number;
   readonly usage: {

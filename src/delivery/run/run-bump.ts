@@ -1,7 +1,7 @@
 import { type DeliverParts, type DeliverySettings, deliver } from '../deliver.ts';
+import { nextAttempt } from '../edits/attempts.ts';
 import { type Bump, type BumpReader, type BumpWriter, TreeUnavailableError } from '../port.ts';
 import { Decision, decisionOf, escalationFor, filesOf } from './decision.ts';
-import { attemptLabel, attemptsOf } from './labels.ts';
 
 export interface BumpRun {
   /** Of the AgentRun; the commit carries it, so that it is made once. */
@@ -16,6 +16,9 @@ export interface BumpRun {
     readonly statusName: string;
   };
 }
+
+/** Of the labels that count attempts. */
+const BRAND = 'hummingbird';
 
 /** One value of a run that is kept once: the first one wins, and is what is returned. */
 export interface Kept {
@@ -78,19 +81,23 @@ async function decide(
   signal: AbortSignal | undefined,
 ): Promise<Decision> {
   const { settings } = run;
-  const attempts = attemptsOf(bump.labels);
-  const next = attempts + 1;
-  if (attempts >= settings.maxAttempts) {
-    const why = `It was tried ${attempts === 1 ? 'once' : `${attempts} times`} to repair this merge request, which is as often as is allowed`;
-    return escalationFor(why, bump.headSha, next);
+  const attempt = nextAttempt(bump.labels, { brand: BRAND, maxAttempts: settings.maxAttempts });
+  if (attempt.kind === 'Exhausted') {
+    const { made } = attempt;
+    const why = `It was tried ${made === 1 ? 'once' : `${made} times`} to repair this merge request, which is as often as is allowed`;
+    return escalationFor(why, bump.headSha, made);
   }
   try {
     const base = await parts.reader.tree(bump.project, bump.baseSha, signal);
     const head = await parts.reader.tree(bump.project, bump.headSha, signal);
-    return decisionOf(await deliver({ bump, base, head, settings }, parts, signal), bump.headSha, next);
+    return decisionOf(
+      await deliver({ bump, base, head, settings }, parts, signal),
+      bump.headSha,
+      attempt.number,
+    );
   } catch (error) {
     if (!(error instanceof TreeUnavailableError)) throw error;
-    return escalationFor(error.message.replace(/\.+$/, ''), bump.headSha, next);
+    return escalationFor(error.message.replace(/\.+$/, ''), bump.headSha, attempt.number);
   }
 }
 
@@ -128,7 +135,7 @@ async function push(
   let commit = await writer.ownCommit(bump, trailer, signal);
   if (commit === undefined) {
     // Before the push, so that a push that nobody saw end is counted too.
-    await writer.addLabels(bump, [attemptLabel(decision.attempt)], signal);
+    await writer.addLabels(bump, [`${BRAND}/attempt-${decision.attempt}`], signal);
     const message = `${decision.status.replace(/^fixed: /, 'Repair the bump: ')}\n\n${trailer}\n`;
     const outcome = await writer.commit(
       bump,

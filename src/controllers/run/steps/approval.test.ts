@@ -33,6 +33,7 @@ function waiting(
       notes: { notesFor: () => ({ update }) as unknown as Notes }, // nothing else is called
       metrics: {
         ...{ step: () => undefined, ended: () => undefined },
+        delivered: () => undefined,
         approval: (workflow, state) => void counted.push(`${workflow} ${state}`),
       },
     },

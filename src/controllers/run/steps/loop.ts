@@ -17,8 +17,7 @@ import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import { clip } from '../../../crds/shapes.ts';
-import { sleep } from '../../../kube/clock.ts';
-import { type Sandbox, SandboxLostError } from '../../../sandbox/port.ts';
+import { SandboxLostError } from '../../../sandbox/port.ts';
 import type { Resolved } from '../../../settings/references.ts';
 import type { OpenTools } from '../../../sources/port.ts';
 import { Questions } from '../approvals.ts';
@@ -31,7 +30,8 @@ import { pricesOf } from '../prices.ts';
 import { digestOf, keepPrompt, readPrompt } from '../prompt.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
-import { requestOf } from './sandbox.ts';
+import { anotherSandbox } from './another-sandbox.ts';
+import { startDelivery } from './deliver.ts';
 
 /** Long enough for the process to end; its queue takes nothing more by then. */
 const STOPPING_MS = 1_000;
@@ -46,6 +46,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
       'InvalidSpec',
       `AgentWorkflow ${run.spec.workflowRef.name} was deleted during the run`,
     );
+  if (workflow.spec.delivery !== undefined) return startDelivery(context, workflow, workflow.spec.delivery);
   const [model, prompt] = await Promise.all([
     deps.model(workflow, run.spec.model?.name),
     promptOf(context, workflow),
@@ -111,7 +112,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
 async function promptOf({ deps, run }: StepContext, workflow: AgentWorkflow): Promise<Resolved<string>> {
   const uid = run.metadata.uid ?? '';
   // It stands in the spec, which is kept.
-  if (workflow.spec.prompt.text !== undefined) return deps.prompt(workflow);
+  if (workflow.spec.prompt?.text !== undefined) return deps.prompt(workflow);
   try {
     const begun = run.status?.phase === 'Running' ? await readPrompt(deps.store, uid) : undefined;
     if (begun !== undefined) return { kind: 'Ok', value: begun };
@@ -379,30 +380,6 @@ function registryOf(context: StepContext, tools: readonly Tool[], spillCounter: 
   });
 }
 
-/** A sandbox that was lost on the way becomes a fresh one, not a lost run. */
-async function anotherSandbox(context: StepContext, signal: AbortSignal): Promise<Sandbox | undefined> {
-  const { deps, run, local, effective } = context;
-  const { pool } = effective;
-  if (pool === undefined) return undefined;
-  deps.events.record(
-    run,
-    'Warning',
-    'SandboxLost',
-    'The sandbox went away during the run; claiming another one',
-  );
-  for (;;) {
-    signal.throwIfAborted();
-    const claimed = await deps.sandboxes.claim(requestOf(context, pool), signal);
-    if (claimed.kind === 'Unavailable') return undefined;
-    if (claimed.kind === 'Claimed') {
-      await claimed.sandbox.start(signal);
-      local.sandboxes.set(run.metadata.uid ?? '', claimed.sandbox);
-      return claimed.sandbox;
-    }
-    await sleep(deps.clock, 500, signal);
-  }
-}
-
 function tell({ deps, local, run }: StepContext, event: LoopEvent, tools: ReadonlySet<string>): void {
   deps.log.debug({ run: run.metadata.name, event }, 'loop');
   // Another name is the model's own word.
@@ -414,7 +391,13 @@ function tell({ deps, local, run }: StepContext, event: LoopEvent, tools: Readon
 
 function statusOf(progress: LoopProgress): Partial<AgentRunStatus> {
   const { checkpoint, iterations, toolCalls, usage, costUSD } = progress;
-  return { checkpoint, iterations, toolCalls, usage, ...(costUSD === undefined ? {} : { costUSD }) };
+  return {
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    iterations,
+    toolCalls,
+    usage,
+    ...(costUSD === undefined ? {} : { costUSD }),
+  };
 }
 
 const executionOf = ({ local, run }: StepContext): Execution | undefined =>
