@@ -78,6 +78,9 @@ async function drain(stream: Readable | null, sink: ByteSink | undefined): Promi
   for await (const chunk of stream) if (sink !== undefined) await sink.write(chunk);
 }
 
+/** Some chunks ahead, so that the program and its source need not wait for each other in turn. */
+const QUEUED_BYTES = 512 * 1024;
+
 /** A command that ends before it has read its input closes the pipe: that is its right. */
 async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promise<void> {
   let open = true;
@@ -92,7 +95,8 @@ async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promis
   try {
     for await (const chunk of source) {
       if (!open) return;
-      if (target.write(chunk) || !open) continue;
+      target.write(chunk);
+      if (!open || target.writableLength < QUEUED_BYTES) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
