@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChartUnavailableError } from '../port.ts';
 import { chartFiles } from './files.ts';
@@ -92,5 +93,23 @@ describe('a packed chart', () => {
       file('web/../values.yaml', 'a: 1'),
     ]);
     expect((await read(gzipSync(Buffer.concat([link, rest])))).values).toBe('');
+  });
+
+  it('that is damaged anywhere is read or refused in a sentence, and nothing else', async () => {
+    const whole = writeTar([
+      file('web/Chart.yaml', 'name: web\nversion: 1.0.0\ndependencies: [{name: redis}]\n'),
+      file(`web/templates/${'d'.repeat(120)}.yaml`, 'a: 1'),
+      { path: 'web/charts/redis.tgz', bytes: packChart('redis', [chart('redis')]) },
+    ]);
+    const damage = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(damage, fc.option(fc.nat(whole.length)), async (bytes, end) => {
+        const damaged = Uint8Array.from(whole.subarray(0, end ?? whole.length));
+        for (const [at, value] of bytes) if (at < damaged.length) damaged[at] = value;
+        const outcome = await read(gzipSync(damaged, { level: 1 })).catch((error: unknown) => error);
+        if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ChartUnavailableError);
+      }),
+      { seed: 8, numRuns: 500 },
+    );
   });
 });
