@@ -1,10 +1,10 @@
 import type { AppliedEdit, RejectedEdit } from './edits/apply.ts';
 import { subjectsOf } from './evidence/subjects.ts';
 import type { Testimony } from './evidence/testimony.ts';
-import { gateColour } from './gate/counts.ts';
+import { gateColour, gateCounts } from './gate/counts.ts';
 import { type GateResult, gateReport, type RefusedValues } from './gate/gate.ts';
 import { reportMarkdown } from './gate/markdown.ts';
-import type { ApplicationReport, GateReport } from './gate/report.ts';
+import type { ApplicationReport, GateCounts, GateReport } from './gate/report.ts';
 import type { LostValue } from './migrate/questions.ts';
 import { type RestructuredDocument, restructure } from './migrate/restructure.ts';
 import { type MigratedValues, migrateValues, type ValuesApplication } from './migrate/values.ts';
@@ -273,8 +273,27 @@ async function pushed(
         rejected: change.rejected,
       }),
     };
+  // A guard sees the shape of an edit. Whether it points the right way shows in what the gate says of it.
+  const worse = worsening(gateCounts(context.gate.report), gateCounts(after.report));
+  if (change.kind === 'Edits' && worse !== undefined)
+    return {
+      ...(await escalation(context, 'the edits do not clear what the gate found', [worse])),
+      verdict: change.verdict,
+      withheld: change.applied,
+      rejected: change.rejected,
+    };
   const colour = gateColour(after.report);
   return { kind: 'Push', files, change, after: colour.colour === 'Green' ? [] : colour.why };
+}
+
+/** Why edits help nothing; undefined: less is in the way than before, and nothing new. */
+function worsening(before: GateCounts, after: GateCounts): string | undefined {
+  const classes = Object.entries(before).map(([name, count]) => ({ name, count }));
+  const counted = new Map<string, number>(Object.entries(after));
+  const grown = classes.find(({ name, count }) => (counted.get(name) ?? 0) > count);
+  if (grown !== undefined) return `with the edits the gate finds more than before (${grown.name})`;
+  const sum = (counts: GateCounts) => Object.values(counts).reduce((total, count) => total + count, 0);
+  return sum(after) < sum(before) ? undefined : 'with the edits the gate finds as much as before';
 }
 
 async function escalation(

@@ -288,6 +288,22 @@ spec:
     expect(testified).toHaveLength(1);
   });
 
+  it('lever 5: escalates an edit that is sound in itself and clears nothing', async () => {
+    const values = 'bgp:\n  native: true\n  daemon: true\nreplicas: 1\n';
+    const key = 'spec.source.helm.valuesObject.replicas';
+    const edits = [{ path: 'apps/web.yaml', key, from: '1', to: '2', rationale: 'r' }];
+    const { outcome } = await delivered({
+      charts: [modes('1.0.0'), modes('2.0.0')],
+      values,
+      answers: [verdict({ classification: 'mechanical', edits })],
+    });
+    expect(outcome).toMatchObject({
+      kind: 'Escalate',
+      reason: 'the edits do not clear what the gate found',
+      withheld: [{ key }],
+    });
+  });
+
   it('escalates an edit after which the chart would not render', async () => {
     const strict = aChart('2.0.0', {
       'values.yaml': 'mode: a\n',
