@@ -9,11 +9,8 @@ import { median, type Rows, rounded } from './row.ts';
 export const ITEMS = 500;
 export const ITEM_BYTES = 160_000;
 export const PAGE_BYTES = ITEMS * ITEM_BYTES;
-/**
- * 40 MB: from then on the process has the buffers of a stream that wait to be collected, which no stream adds to
- * again. (Without it the same bytes read and thrown away cost up to 30 MB.)
- */
-export const WARM_UP_ITEMS = 250;
+/** 20 MB, as for the spill: from then on the process has the buffers that any stream takes. */
+export const WARM_UP_ITEMS = 125;
 export const WARM_UP_SHA = 'a'.repeat(40);
 
 const RUNS = 3;
@@ -59,7 +56,9 @@ const told = (reports: readonly PageReport[]): string =>
 
 async function measured(args: readonly string[]): Promise<PageReport> {
   const file = script('page80-process.ts');
-  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--expose-gc', file, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   const [code] = await once(child, 'close');
