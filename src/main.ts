@@ -66,6 +66,11 @@ program
     'program that workflows may have started as an MCP server, by its full path; may be repeated',
     programs,
   )
+  .option(
+    '--chart-repository <url>',
+    'chart repository at a private address, http://, https:// or oci://; may be repeated. Public ones need none',
+    repositories,
+  )
   .option('--log-level <level>', 'trace, debug, info, warn, error', 'info')
   .action(async (flags: OperatorFlags) => {
     const stop = new AbortController();
@@ -98,6 +103,7 @@ interface OperatorFlags {
   readonly acceptUnsignedMarkers: boolean;
   readonly commandPrefix: string;
   readonly mcpCommand?: readonly string[];
+  readonly chartRepository?: readonly string[];
   readonly logLevel: string;
 }
 
@@ -113,6 +119,7 @@ function operatorSettings(flags: OperatorFlags): OperatorSettings {
     acceptUnsignedMarkers: flags.acceptUnsignedMarkers,
     commandPrefix: flags.commandPrefix,
     mcpCommands: flags.mcpCommand ?? [],
+    chartRepositories: flags.chartRepository ?? [],
     configPath: flags.config,
     maxConcurrentRuns: flags.maxConcurrentRuns,
     healthPort: flags.healthPort,
@@ -183,6 +190,12 @@ function word(text: string): string {
 function programs(path: string, before: readonly string[] = []): readonly string[] {
   if (!isAbsolute(path)) throw new InvalidArgumentError('it must be a full path');
   return [...before, path];
+}
+
+function repositories(url: string, before: readonly string[] = []): readonly string[] {
+  if (!/^(https?|oci):\/\/[^\s@]+$/.test(url))
+    throw new InvalidArgumentError('it must be an address that begins with http://, https:// or oci://');
+  return [...before, url];
 }
 
 function count(text: string): number {

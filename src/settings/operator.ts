@@ -17,6 +17,8 @@ export interface OperatorSettings {
   readonly commandPrefix: string;
   /** Full paths of programs that workflows may have started as MCP servers. */
   readonly mcpCommands: readonly string[];
+  /** Chart repositories that may lie at private addresses and speak HTTP, as `http://charts.internal/` or `oci://registry.internal:5000`. */
+  readonly chartRepositories: readonly string[];
   /** File that workflows are made from; undefined: they are applied by people. */
   readonly configPath: string | undefined;
   readonly maxConcurrentRuns: number;

@@ -106,6 +106,29 @@ describe('triage', () => {
     });
   });
 
+  it('names a file that is too large to be listed, and edits nothing in it', async () => {
+    const text = `${TEXT}# ${'x'.repeat(5 * 1024 * 1024)}\n`;
+    let shown = '';
+    const found = await triage(
+      {
+        bump: { project: 'group/app', iid: 7, title: 'Move web' },
+        head: aTree({ [PATH]: text }),
+        report: aReport(),
+        reportText: '',
+        live: undefined,
+        policy: { allow: ['apps/**'], deny: [], allOrNothing: true },
+      },
+      {
+        async triage(question) {
+          shown = triageText(question);
+          return { answer: { kind: 'Answered', value: verdict() }, shown };
+        },
+      },
+    );
+    expect(shown).toMatch(/FILE apps\/web.yaml -- not described: has 52\d+ bytes, more than is read/);
+    expect(found).toMatchObject({ kind: 'Escalate', rejected: [{ reason: 'Unreadable' }] });
+  });
+
   it.each([
     ['no_action', 'NoAction'],
     ['escalate', 'Escalate'],

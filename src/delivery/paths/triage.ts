@@ -47,7 +47,8 @@ export async function triage(
   signal?: AbortSignal,
   levers: Levers = ALL_LEVERS,
 ): Promise<TriageOutcome> {
-  const files = describeFiles(head, report.changedFiles, levers);
+  const tree = withoutLargeFiles(head);
+  const files = describeFiles(tree, report.changedFiles, levers);
   const { answer, shown } = await questions.triage({ bump, report, reportText, files, live }, signal);
   const read = readVerdict(answer);
   if (read.kind === 'None') return { ...NOTHING_DONE, reason: read.reason, verdict: undefined };
@@ -68,7 +69,7 @@ export async function triage(
         };
       const { allow, deny, allOrNothing } = policy;
       const edits = applyEdits(
-        head,
+        tree,
         { allow, deny, scope: report.changedFiles, evidence: shown },
         verdict.edits,
         { allOrNothing, levers },
@@ -89,3 +90,16 @@ export async function triage(
 }
 
 const NOTHING_DONE = { kind: 'Escalate', rejected: [], withheld: [] } as const;
+
+/** A file of 5 MB takes seconds to be listed, in which nothing else is done: Leases would be lost over it. */
+const MAX_EDITED_BYTES = 1024 * 1024;
+
+const withoutLargeFiles = (tree: RepositoryTree): RepositoryTree => ({
+  ...tree,
+  entry(path) {
+    const entry = tree.entry(path);
+    return entry?.kind === 'File' && entry.bytes.length > MAX_EDITED_BYTES
+      ? { kind: 'TooLarge', size: entry.bytes.length }
+      : entry;
+  },
+});
