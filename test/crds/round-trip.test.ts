@@ -18,6 +18,7 @@ it.each([
   'agentworkflow-code-review',
   'agentworkflow-konflux',
   'agentworkflow-mcp',
+  'agentworkflow-chart-bumps',
   'sandboxpool-machines',
 ])('config/samples/%s.yaml is taken', async (name) => {
   for (const object of await sampleFile(name, namespaces)) {
@@ -28,9 +29,13 @@ it.each([
 it('every Secret that a sample names is in the example, with the key and a tier', async () => {
   const secrets = await sampleFile('secrets.example', namespaces);
   const workflows = await Promise.all(
-    ['agentworkflow', 'agentworkflow-code-review', 'agentworkflow-konflux', 'agentworkflow-mcp'].map((name) =>
-      sampleFile(name, namespaces),
-    ),
+    [
+      'agentworkflow',
+      'agentworkflow-code-review',
+      'agentworkflow-konflux',
+      'agentworkflow-mcp',
+      'agentworkflow-chart-bumps',
+    ].map((name) => sampleFile(name, namespaces)),
   );
   const references = [
     ...JSON.stringify(workflows).matchAll(/SecretRef":\{"name":"([^"]+)","key":"([^"]+)"\}/g),
