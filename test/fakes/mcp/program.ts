@@ -29,8 +29,14 @@ const tools = () => [
   },
 ];
 
-/** What a server leaves behind when nobody ends its group. */
-const children = flags.includes('--child') ? [spawn('sleep', ['600'], { stdio: 'ignore' })] : [];
+/** What a server leaves behind when nobody ends its group; asked to end, it does not. */
+const children = flags.includes('--child')
+  ? [
+      spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6)'], {
+        stdio: 'ignore',
+      }),
+    ]
+  : [];
 process.stderr.write('ready to serve\n');
 
 // Of servers that were made before version negotiation, some end at what they do not know.
