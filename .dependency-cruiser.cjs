@@ -36,7 +36,11 @@ module.exports = {
     only('http', [tokens], 'The one HTTP client knows no feature'),
     only('kube', [room('crds')], 'Kubernetes plumbing knows no feature'),
     only('agent', [port('sandbox'), port('store'), room('http')], 'The agent knows ports only'),
-    only('sources', [agentPorts, room('http'), tokens], 'The tool tier never meets notes'),
+    only(
+      'sources',
+      [agentPorts, port('delivery'), room('http'), tokens],
+      'The tool tier never meets notes, nor what writes on bumps',
+    ),
     only('notes', [room('http'), tokens], 'The action tier never meets sources'),
     only('sandbox', [room('kube'), room('crds')], 'Sandboxes know Kubernetes, nothing of GitLab'),
     only('store', [room('http')], 'Stores know bytes'),
@@ -44,6 +48,11 @@ module.exports = {
       'charts',
       [room('http'), port('delivery')],
       'Fetched charts are bytes; what is in them is for others',
+    ),
+    only(
+      'bumps',
+      [room('http'), port('delivery'), tokens],
+      'What is written on a bump: the action tier, which never meets sources',
     ),
     only('delivery', [port('sandbox'), agentPorts], 'Checks and edits of bumps know ports only'),
     only(

@@ -115,7 +115,15 @@ export interface FileChange {
 }
 
 export type CommitOutcome =
-  | { readonly kind: 'Committed'; readonly sha: string }
+  | {
+      readonly kind: 'Committed';
+      readonly sha: string;
+      /**
+       * The commit below it, where that is not the expected head: a push of other files came between the last look and
+       * the commit. It is whole; what was checked is not what the branch now has.
+       */
+      readonly onto?: string;
+    }
   /** The branch has moved since `expectedHead`: nothing was written. */
   | { readonly kind: 'Moved'; readonly message: string }
   | { readonly kind: 'Refused'; readonly status: number; readonly message: string };

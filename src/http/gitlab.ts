@@ -8,7 +8,7 @@ import {
   Users,
 } from '@gitbeaker/rest';
 import type { ActionToken, OrchestratorToken, ToolToken } from '../settings/tokens.ts';
-import type { HttpClient, HttpStream } from './client.ts';
+import type { HttpClient, HttpRequest, HttpStream } from './client.ts';
 import { pages, type Query, withQuery } from './gitlab-pages.ts';
 import { requesterOn } from './gitlab-requester.ts';
 
@@ -30,6 +30,17 @@ export interface GitLabApi {
   /** Rows of a list, page by page, in the order that GitLab gives. `path` as below `/api/v4`. */
   pages(path: string, query?: Query, signal?: AbortSignal): AsyncIterable<readonly unknown[]>;
   stream(path: string, query?: Query, signal?: AbortSignal): Promise<HttpStream>;
+  /** One request whose body and answer are JSON in GitLab's own names; the answer is for the caller to parse. */
+  json(request: GitLabRequest): Promise<unknown>;
+  /** Headers of a HEAD request, names in lower case. */
+  head(path: string, query?: Query, signal?: AbortSignal): Promise<Readonly<Record<string, string>>>;
+}
+
+export interface GitLabRequest extends Pick<HttpRequest, 'method' | 'idempotent' | 'signal' | 'retry'> {
+  /** Below `/api/v4`. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: Readonly<Record<string, unknown>>;
 }
 
 export interface GitLabResources {
@@ -75,6 +86,28 @@ export function createGitLabApi({ http, baseUrl, token }: GitLabApiOptions): Git
       }),
     stream: (path, query, signal) =>
       http.stream({ url: url(path, query), headers: headers(), ...(signal ? { signal } : {}) }),
+    async json({ path, query, body, ...request }) {
+      const answer = await http.request({
+        ...request,
+        url: url(path, query),
+        headers: {
+          accept: 'application/json',
+          ...headers(),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return answer.json();
+    },
+    async head(path, query, signal) {
+      const answer = await http.request({
+        method: 'HEAD',
+        url: url(path, query),
+        headers: headers(),
+        ...(signal && { signal }),
+      });
+      return answer.headers;
+    },
   };
 }
 

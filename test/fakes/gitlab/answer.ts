@@ -1,6 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Call, type Parameters, Refusal, type Reply, type Route, tokenOf } from './http.ts';
+import {
+  type Call,
+  type Parameters,
+  type ParameterType,
+  Refusal,
+  type Reply,
+  type Route,
+  tokenOf,
+} from './http.ts';
 import { ciRoutes } from './routes/ci.ts';
+import { commitRoutes } from './routes/commits.ts';
 import { discussionRoutes } from './routes/discussions.ts';
 import { mergeRequestRoutes } from './routes/merge-requests.ts';
 import { repositoryRoutes } from './routes/repository.ts';
@@ -12,6 +21,7 @@ const ROUTES: readonly Route[] = [
   ...discussionRoutes,
   ...ciRoutes,
   ...repositoryRoutes,
+  ...commitRoutes,
 ];
 
 export interface Incoming {
@@ -28,7 +38,12 @@ export function answer(gitlab: FakeGitLab, request: Incoming): Reply {
     const token = authenticate(gitlab, request);
     const query = checkQuery(gitlab, request, route);
     const body = checkBody(gitlab, request, route, query);
-    const call: Call = { base: gitlab.url, state: gitlab.state, token, path, query, body };
+    const lists = Object.fromEntries(
+      Object.keys(query)
+        .filter((name) => name.endsWith('[]'))
+        .map((name) => [name.slice(0, -2), request.url.searchParams.getAll(name)]),
+    );
+    const call: Call = { base: gitlab.url, state: gitlab.state, token, path, query, lists, body };
     return route.handle(call);
   } catch (error) {
     if (error instanceof Refusal) return error.reply;
@@ -84,12 +99,12 @@ function authenticate(gitlab: FakeGitLab, { method, headers }: Incoming): FakeTo
     };
     throw new Refusal({ status: 401, json });
   }
-  const enough = token.scopes.includes('api') || (method === 'GET' && token.scopes.includes('read_api'));
+  const enough = token.scopes.includes('api') || (reads(method) && token.scopes.includes('read_api'));
   if (!enough) {
     const json = {
       error: 'insufficient_scope',
       error_description: 'The request requires higher privileges than provided by the access token.',
-      scope: method === 'GET' ? 'api read_api' : 'api',
+      scope: reads(method) ? 'api read_api' : 'api',
     };
     throw new Refusal({ status: 403, json });
   }
@@ -124,7 +139,7 @@ function checkBody(
   for (const [name, value] of Object.entries(fields)) {
     const type = typeOf(route.body ?? {}, name);
     if (type === undefined) gitlab.violations.push(`${method} ${url.pathname}: unknown field ${name}`);
-    else if (type === 'integer' ? !Number.isInteger(value) : typeof value !== type) throw invalid(name);
+    else if (!fits(type, value)) throw invalid(name);
   }
   for (const [name, parameter] of Object.entries(route.body ?? {})) {
     if (typeof parameter === 'object' && fields[name] === undefined && query[name] === undefined) {
@@ -153,9 +168,15 @@ function parseBody(headers: IncomingHttpHeaders, body: string): Record<string, u
   throw new Refusal({ status: 400, json: { error: 'Problem while parsing request body' } });
 }
 
+function fits(type: ParameterType, value: unknown): boolean {
+  if (type === 'integer') return Number.isInteger(value);
+  return type === 'list' ? Array.isArray(value) : typeof value === type;
+}
+
 function typeOf(parameters: Parameters, name: string) {
   const parameter = parameters[name];
   return typeof parameter === 'object' ? parameter.type : parameter;
 }
 
+const reads = (method: string) => method === 'GET' || method === 'HEAD';
 const invalid = (name: string) => new Refusal({ status: 400, json: { error: `${name} is invalid` } });

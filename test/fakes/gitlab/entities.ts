@@ -76,7 +76,7 @@ export const mergeRequestEntity = (base: string, mergeRequest: FakeMergeRequest)
     assignees: mergeRequest.assignees.map((user) => userBasic(base, user)),
     assignee: mergeRequest.assignees[0] ? userBasic(base, mergeRequest.assignees[0]) : null,
     reviewers: mergeRequest.reviewers.map((user) => userBasic(base, user)),
-    source_project_id: project.id,
+    source_project_id: mergeRequest.sourceProject?.id ?? null,
     target_project_id: project.id,
     labels: mergeRequest.labels,
     draft: mergeRequest.draft,

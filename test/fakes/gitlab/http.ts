@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FakeProject, FakeToken, GitLabState } from './state.ts';
 
-export type ParameterType = 'string' | 'integer' | 'boolean' | 'object';
+export type ParameterType = 'string' | 'integer' | 'boolean' | 'object' | 'list';
 export type Parameters = Readonly<
   Record<string, ParameterType | { readonly type: ParameterType; readonly required: true }>
 >;
@@ -13,6 +13,8 @@ export interface Call {
   /** Decoded path parameters by name. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  /** Parameters that are given several times, `refs[]=a&refs[]=b`, by their name without the brackets. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -28,7 +30,7 @@ export interface Reply {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Segments with `:name`, below `/api/v4`. */
   readonly path: string;
   readonly query?: Parameters;

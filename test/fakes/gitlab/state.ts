@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { type FakeChanges, FakeRepository, type RepositoryCommit } from './repository.ts';
 
 export const ACCESS = { none: 0, guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const;
 
@@ -62,6 +63,9 @@ export interface FakeDiff {
 export interface FakeCommit {
   readonly sha: string;
   readonly title: string;
+  /** The title alone where it is left out. */
+  readonly message?: string;
+  readonly parents?: readonly string[];
   readonly author: FakeUser;
   readonly createdAt: string;
 }
@@ -78,6 +82,8 @@ export interface FakeMergeRequest {
   readonly id: number;
   readonly iid: number;
   readonly project: FakeProject;
+  /** Where the source branch is; null: its project is gone. */
+  sourceProject: FakeProject | null;
   title: string;
   description: string;
   state: 'opened' | 'closed' | 'merged' | 'locked';
@@ -153,6 +159,8 @@ export interface FakeProject {
   readonly statuses: FakeStatus[];
   /** By ref (branch or SHA), then by path. */
   readonly files: Map<string, Map<string, Uint8Array>>;
+  /** Commits and branches, where a test needs more than files. */
+  readonly repository: FakeRepository;
   /** Instead of the files as `.tar.gz`: any bytes, made while they are sent. */
   archive: (() => Iterable<Uint8Array>) | undefined;
   /** Where archives and traces are kept: GitLab answers with a redirect to a signed address below it. */
@@ -212,6 +220,7 @@ export class GitLabState {
       pipelines: [],
       statuses: [],
       files: new Map(),
+      repository: new FakeRepository(),
       archive: undefined,
       objectStorage: undefined,
       ...options,
@@ -245,16 +254,20 @@ export class GitLabState {
     options: Options<Omit<FakeMergeRequest, 'project'>, 'author'>,
   ): FakeMergeRequest {
     const iid = options.iid ?? project.mergeRequests.size + 1;
-    const sha = options.sha ?? this.sha(`${project.path}!${iid}`);
+    const { repository } = options.sourceProject ?? project;
+    const { sourceBranch = `feature-${iid}`, targetBranch = project.defaultBranch } = options;
+    const head = repository.at(sourceBranch);
+    const sha = options.sha ?? head?.sha ?? this.sha(`${project.path}!${iid}`);
     const time = this.time();
     const mergeRequest: FakeMergeRequest = {
       id: this.nextId(),
+      sourceProject: project,
       title: `Change ${iid}`,
       description: '',
       state: 'opened',
       draft: false,
-      sourceBranch: `feature-${iid}`,
-      targetBranch: project.defaultBranch,
+      sourceBranch,
+      targetBranch,
       baseSha: this.sha(`${project.path}@${project.defaultBranch}`),
       labels: [],
       assignees: [],
@@ -272,6 +285,7 @@ export class GitLabState {
       project,
     };
     project.mergeRequests.set(iid, mergeRequest);
+    if (head !== undefined) this.#follow(mergeRequest);
     return mergeRequest;
   }
 
@@ -286,6 +300,60 @@ export class GitLabState {
       generated: false,
       ...options,
     };
+  }
+
+  /** A commit on a branch, as somebody pushed it; merge requests from that branch follow. */
+  commit(
+    project: FakeProject,
+    options: {
+      readonly branch: string;
+      readonly files: FakeChanges;
+      readonly message?: string;
+      /** Where a new branch begins. */
+      readonly from?: string;
+      readonly merges?: readonly string[];
+      readonly author?: FakeUser;
+    },
+  ): RepositoryCommit {
+    const { author, ...rest } = options;
+    const made = project.repository.commit({ ...rest, authorId: author?.id ?? 0, createdAt: this.time() });
+    for (const { mergeRequests } of this.projects)
+      for (const mergeRequest of mergeRequests.values())
+        if (mergeRequest.sourceProject === project && mergeRequest.sourceBranch === options.branch)
+          this.#follow(mergeRequest);
+    return made;
+  }
+
+  /** Head, base and commits, out of the repository. */
+  #follow(mergeRequest: FakeMergeRequest): void {
+    const { project, sourceBranch, targetBranch, author } = mergeRequest;
+    const { repository } = mergeRequest.sourceProject ?? project;
+    // The target project keeps the commits of a fork's merge requests.
+    if (repository !== project.repository)
+      for (const commit of repository.history(sourceBranch))
+        project.repository.commits.set(commit.sha, commit);
+    const head = repository.at(sourceBranch);
+    if (head === undefined) return;
+    const below = new Set(project.repository.history(targetBranch).map(({ sha }) => sha));
+    mergeRequest.sha = head.sha;
+    mergeRequest.baseSha = project.repository.mergeBase(head.sha, targetBranch)?.sha ?? mergeRequest.baseSha;
+    mergeRequest.updatedAt = this.time();
+    mergeRequest.commits.splice(
+      0,
+      mergeRequest.commits.length,
+      ...repository
+        .history(head.sha)
+        .filter(({ sha }) => !below.has(sha))
+        .toReversed()
+        .map(({ sha, message, parents, authorId, createdAt }) => ({
+          sha,
+          title: message.split('\n')[0] ?? '',
+          message,
+          parents,
+          author: this.users.find(({ id }) => id === authorId) ?? author,
+          createdAt,
+        })),
+    );
   }
 
   /** Moves the source branch to a new head. */

@@ -24,10 +24,15 @@ export const ciRoutes: readonly Route[] = [
       const jobs = project.pipelines
         .filter((pipeline) => pipeline.sha === sha)
         .flatMap((pipeline) => pipeline.jobs);
-      const outside = project.statuses.filter((status) => status.sha === sha);
-      const known = [...project.mergeRequests.values()].some(({ commits }) =>
-        commits.some((commit) => commit.sha === sha),
+      const { name } = call.query;
+      const outside = project.statuses.filter(
+        (status) => status.sha === sha && (name === undefined || status.name === name),
       );
+      const known =
+        project.repository.commits.has(sha) ||
+        [...project.mergeRequests.values()].some(({ commits }) =>
+          commits.some((commit) => commit.sha === sha),
+        );
       if (!known && jobs.length === 0 && outside.length === 0) throw notFound('Commit');
       return list([
         ...jobs.map((job) => jobAsStatus(call.base, job)),

@@ -7,7 +7,7 @@ import {
   userBasic,
 } from '../entities.ts';
 import * as find from '../find.ts';
-import { list, ok, Refusal, type Route } from '../http.ts';
+import { levelIn, list, ok, Refusal, type Route } from '../http.ts';
 import { ACCESS } from '../state.ts';
 
 export const paging = { page: 'integer', per_page: 'integer' } as const;
@@ -33,6 +33,28 @@ export const mergeRequestRoutes: readonly Route[] = [
       render_html: 'boolean',
     },
     handle: (call) => ok(mergeRequestEntity(call.base, find.mergeRequest(call))),
+  },
+  {
+    method: 'PUT',
+    path: 'projects/:id/merge_requests/:iid',
+    body: { add_labels: 'string', remove_labels: 'string' },
+    handle(call) {
+      const mergeRequest = find.mergeRequest(call);
+      const labels = (name: string) =>
+        String(call.body[name] ?? '')
+          .split(',')
+          .filter(Boolean);
+      if (Object.keys(call.body).length === 0)
+        throw new Refusal({ status: 400, json: { error: 'at least one parameter must be provided' } });
+      // Who may not set labels is answered as if nothing had been asked.
+      if (levelIn(mergeRequest.project, call) >= ACCESS.reporter) {
+        const removed = labels('remove_labels');
+        const kept = mergeRequest.labels.filter((label) => !removed.includes(label));
+        mergeRequest.labels = [...new Set([...kept, ...labels('add_labels')])];
+        mergeRequest.updatedAt = call.state.time();
+      }
+      return ok(mergeRequestEntity(call.base, mergeRequest));
+    },
   },
   {
     method: 'GET',
@@ -64,8 +86,9 @@ export const mergeRequestRoutes: readonly Route[] = [
           id: commit.sha,
           short_id: commit.sha.slice(0, 8),
           created_at: commit.createdAt,
+          parent_ids: commit.parents ?? [],
           title: commit.title,
-          message: commit.title,
+          message: commit.message ?? commit.title,
           author_name: commit.author.name,
           author_email: `${commit.author.username}@example.org`,
         })),
