@@ -7,7 +7,7 @@ export async function rawBody(
   api: GitLabApi,
   path: string,
   query: Query,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { body, headers } = await api.stream(path, query, signal);
   // GitLab sends what it keeps as plain text or as bytes, HTML files too.
