@@ -1,15 +1,17 @@
-import type { AppliedEdit, RejectedEdit } from './edits/apply.ts';
+import { type AppliedEdit, applyEdits, type RejectedEdit } from './edits/apply.ts';
 import { subjectsOf } from './evidence/subjects.ts';
 import type { Testimony } from './evidence/testimony.ts';
-import { gateColour, gateCounts } from './gate/counts.ts';
+import { gateColour } from './gate/counts.ts';
 import { type GateResult, gateReport, type RefusedValues } from './gate/gate.ts';
 import { reportMarkdown } from './gate/markdown.ts';
-import type { ApplicationReport, GateCounts, GateReport } from './gate/report.ts';
+import type { ApplicationReport, GateReport } from './gate/report.ts';
+import { ALL_LEVERS, type Levers, without } from './levers.ts';
 import type { LostValue } from './migrate/questions.ts';
 import { type RestructuredDocument, restructure } from './migrate/restructure.ts';
 import { type MigratedValues, migrateValues, type ValuesApplication } from './migrate/values.ts';
 import { withChanges } from './overlay-tree.ts';
 import { choosePath, type PathSettings } from './paths/choose.ts';
+import { isIdle, takesBack, wrongDirection } from './paths/direction.ts';
 import { explain } from './paths/explain.ts';
 import { triage } from './paths/triage.ts';
 import type { Bump, ChartSource, FileChange, Helm, RepositoryTree } from './port.ts';
@@ -45,6 +47,8 @@ export interface DeliverParts {
     subjects: readonly string[],
     signal?: AbortSignal,
   ) => Promise<Testimony>;
+  /** Default: all of them. Evals take one away to see what it is worth. */
+  readonly levers?: Levers;
 }
 
 /** What came of it, whole: notes, statuses and labels are made from this and nothing else. */
@@ -166,6 +170,7 @@ async function triaged(context: Context): Promise<DeliveryOutcome> {
     { bump, head, report: gate.report, reportText, live, policy: settings },
     parts.questions,
     signal,
+    parts.levers,
   );
   switch (found.kind) {
     case 'NoAction':
@@ -273,11 +278,11 @@ async function pushed(
         rejected: change.rejected,
       }),
     };
-  // A guard sees the shape of an edit. Whether it points the right way shows in what the gate says of it.
-  const worse = worsening(gateCounts(context.gate.report), gateCounts(after.report));
-  if (change.kind === 'Edits' && worse !== undefined)
+  const astray =
+    change.kind === 'Edits' ? await directionFault(context, change.applied, after.report) : undefined;
+  if (change.kind === 'Edits' && astray !== undefined)
     return {
-      ...(await escalation(context, 'the edits do not clear what the gate found', [worse])),
+      ...(await escalation(context, 'the edits do not clear what the gate found', [astray])),
       verdict: change.verdict,
       withheld: change.applied,
       rejected: change.rejected,
@@ -286,15 +291,36 @@ async function pushed(
   return { kind: 'Push', files, change, after: colour.colour === 'Green' ? [] : colour.why };
 }
 
-/** Why edits help nothing; undefined: less is in the way than before, and nothing new. */
-function worsening(before: GateCounts, after: GateCounts): string | undefined {
-  const classes = Object.entries(before).map(([name, count]) => ({ name, count }));
-  const counted = new Map<string, number>(Object.entries(after));
-  const grown = classes.find(({ name, count }) => (counted.get(name) ?? 0) > count);
-  if (grown !== undefined) return `with the edits the gate finds more than before (${grown.name})`;
-  const sum = (counts: GateCounts) => Object.values(counts).reduce((total, count) => total + count, 0);
-  return sum(after) < sum(before) ? undefined : 'with the edits the gate finds as much as before';
+/** Each edit by itself has to mend something: one that rides along is nobody's repair. */
+async function directionFault(
+  context: Context,
+  applied: readonly AppliedEdit[],
+  after: GateReport,
+): Promise<string | undefined> {
+  const { request, parts, gate, signal } = context;
+  const { levers = ALL_LEVERS } = parts;
+  if (!levers.direction || applied.length === 0) return undefined;
+  const fault = takesBack(request.base, applied) ?? wrongDirection(gate.report, after, applied);
+  if (fault !== undefined || applied.length === 1) return fault;
+  if (applied.length > MAX_TRIED) return `${applied.length} edits are more than are tried one by one`;
+  const { allow, deny } = request.settings;
+  const policy = { allow, deny, scope: gate.report.changedFiles, evidence: '' };
+  for (const edit of applied) {
+    // Held against the evidence before.
+    const { files } = applyEdits(
+      request.head,
+      policy,
+      applied.filter((one) => one !== edit),
+      { levers: without('corroboration') },
+    );
+    const { report } = await gateOf(request, parts, withChanges(request.head, files), signal);
+    if (isIdle(report, after)) return `the gate finds no more without the edit of ${edit.key}`;
+  }
+  return undefined;
 }
+
+/** Renderings take seconds. */
+const MAX_TRIED = 16;
 
 async function escalation(
   context: Context,

@@ -11,7 +11,7 @@ export interface Levers {
   readonly corroboration: boolean;
   /** 4: a fix of which nothing was applied is an escalation. */
   readonly emptyEscalates: boolean;
-  /** 5: the prompt names what no version can bring about, and that following it is wrong. */
+  /** 5: the prompt names what no version can bring about; an edit that follows it, or that mends nothing, is refused. */
   readonly direction: boolean;
   /** 6: each field of the answer is defined by who reads it. */
   readonly fieldsByReader: boolean;

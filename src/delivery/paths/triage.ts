@@ -61,7 +61,7 @@ export async function triage(
     case 'mechanical': {
       // Whatever an edit does, it cannot explain such a move; one that goes along with it points the wrong way.
       const move = report.applications.flatMap(({ targeting }) => targeting)[0];
-      if (move !== undefined)
+      if (move !== undefined && levers.direction)
         return {
           ...NOTHING_DONE,
           reason: `a ${move.what.toLowerCase()} moved, which no version brings about`,
