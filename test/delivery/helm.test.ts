@@ -138,6 +138,24 @@ describe('helm in a sandbox', () => {
     expect(await words({})).toContain('greeting: "hello"');
   });
 
+  it('renders several at once, each with a result of its own, and one without an end takes no other with it', async () => {
+    const helm = sandboxHelm(sandbox);
+    const loop = chart({
+      'templates/map.yaml':
+        '{{ range until 100000 }}{{ range until 100000 }}{{ sha256sum "x" | trunc 0 }}{{ end }}{{ end }}',
+    });
+    const results = await helm.templates?.([
+      request({ values: ['greeting: one\n'] }),
+      request({ chart: chart({ 'templates/map.yaml': '{{ fail "set the region" }}' }) }),
+      request({ values: ['greeting: "zwei ä\\nx"\n'] }),
+    ]);
+    expect(results?.map(({ kind }) => kind)).toEqual(['Rendered', 'Failed', 'Rendered']);
+    expect(JSON.stringify(results?.[2])).toContain('zwei ä');
+    const patient = sandboxHelm(sandbox, { timeoutMs: 10_000 });
+    const mixed = await patient.templates?.([request(), request({ chart: loop })]);
+    expect(mixed).toMatchObject([{ kind: 'Rendered' }, { kind: 'Failed', reason: 'Timeout' }]);
+  });
+
   it('renders no more than is read', async () => {
     const large = chart({ 'templates/map.yaml': 'a: {{ repeat 3000000 "x" }}\n' });
     const result = await sandboxHelm(sandbox, { maxOutputBytes: 1024 * 1024 }).template(

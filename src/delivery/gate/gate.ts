@@ -6,7 +6,7 @@ import { type Manifest, parsedManifests } from './applications/manifests.ts';
 import { changedFiles } from './changed-files.ts';
 import { createCharts, foldersOf } from './charts.ts';
 import { compareSides } from './compare.ts';
-import { renderSide, type Side, type Tools } from './render.ts';
+import { renderSides, type Side, type Tools } from './render.ts';
 import { documentsOf } from './rendering/objects.ts';
 import type { ApplicationReport, GateReport } from './report.ts';
 import { unaccounted } from './unaccounted.ts';
@@ -96,10 +96,14 @@ export async function gateReport(options: GateOptions): Promise<GateResult> {
         continue;
       }
       budget.left -= 1;
-      const [baseSide, headSide] = await Promise.all([
-        one && renderSide(tools, base, one, signal),
-        other && renderSide(tools, head, other, signal),
-      ]);
+      const { base: baseSide, head: headSide } = await renderSides(
+        tools,
+        {
+          base: one && { tree: base, application: one },
+          head: other && { tree: head, application: other },
+        },
+        signal,
+      );
       const found = await compareSides(
         {
           base: one && baseSide && { application: one, side: baseSide },

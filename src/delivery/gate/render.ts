@@ -4,6 +4,7 @@ import {
   ChartUnavailableError,
   type Helm,
   type HelmRequest,
+  type HelmResult,
   type RepositoryTree,
 } from '../port.ts';
 import { type Application, fileText, type ValuesLayer } from './applications/application.ts';
@@ -37,43 +38,86 @@ export interface Tools {
   readonly helm: Helm;
 }
 
-/** Fetches and renders. What is wrong with chart or values is a value; what the sandbox throws is thrown. */
-export async function renderSide(
+/** One side of an application: where it is to be rendered. */
+export interface Wanted {
+  readonly tree: RepositoryTree;
+  readonly application: Application;
+}
+
+/**
+ * Fetches both sides and renders them at once. What is wrong with chart or values is a value; what the sandbox throws
+ * is thrown.
+ */
+export async function renderSides(
   { charts, helm }: Tools,
-  tree: RepositoryTree,
-  application: Application,
+  wanted: { readonly base: Wanted | undefined; readonly head: Wanted | undefined },
   signal: AbortSignal | undefined,
-): Promise<Side> {
-  let archive: ChartArchive;
-  let values: readonly string[];
-  let files: ChartFiles;
+): Promise<{ readonly base: Side | undefined; readonly head: Side | undefined }> {
+  const [base, head] = await Promise.all([
+    wanted.base && prepared(charts, wanted.base, signal),
+    wanted.head && prepared(charts, wanted.head, signal),
+  ]);
+  const requests = [base, head].flatMap((side) => (side?.kind === 'Prepared' ? [side.request] : []));
+  const repeated = head?.kind === 'Prepared' && makesValuesUp(head.files) ? [head.request] : [];
+  const results = [...(await templates(helm, [...requests, ...repeated], signal))];
+  const side = (one: typeof base): Side | undefined => {
+    if (one?.kind !== 'Prepared') return one;
+    const result = results.shift();
+    return result && rendered(one, result);
+  };
+  const sides = { base: side(base), head: side(head) };
+  const again = results.shift();
+  return sides.head?.kind === 'Rendered' && again?.kind === 'Rendered'
+    ? { ...sides, head: { ...sides.head, again: again.manifests } }
+    : sides;
+}
+
+async function templates(
+  helm: Helm,
+  requests: readonly HelmRequest[],
+  signal: AbortSignal | undefined,
+): Promise<readonly HelmResult[]> {
+  if (helm.templates !== undefined && requests.length > 1) return await helm.templates(requests, signal);
+  return await Promise.all(requests.map((request) => helm.template(request, signal)));
+}
+
+type Prepared = Fetched & { readonly kind: 'Prepared' };
+
+async function prepared(
+  charts: Charts,
+  { tree, application }: Wanted,
+  signal: AbortSignal | undefined,
+): Promise<Prepared | Extract<Side, { readonly kind: 'Unrenderable' }>> {
   try {
-    archive = await charts.get(tree, application.chart, signal);
-    files = await chartFiles(archive);
-    values = await layersOf(archive, application.values);
+    const archive = await charts.get(tree, application.chart, signal);
+    const files = await chartFiles(archive);
+    const values = await layersOf(archive, application.values);
+    const { release, namespace, includeCrds, apiVersions, kubeVersion } = application;
+    const request: HelmRequest = {
+      chart: archive.bytes,
+      values,
+      release,
+      namespace,
+      includeCrds,
+      ...(apiVersions !== undefined && { apiVersions }),
+      ...(kubeVersion !== undefined && { kubeVersion }),
+    };
+    return { kind: 'Prepared', archive, files, request, set: await setBy(tree, application, values) };
   } catch (error) {
     if (error instanceof ChartUnavailableError) return { kind: 'Unrenderable', message: error.message };
     throw error;
   }
-  const { release, namespace, includeCrds, apiVersions, kubeVersion } = application;
-  const request: HelmRequest = {
-    chart: archive.bytes,
-    values,
-    release,
-    namespace,
-    includeCrds,
-    ...(apiVersions !== undefined && { apiVersions }),
-    ...(kubeVersion !== undefined && { kubeVersion }),
-  };
-  const result = await helm.template(request, signal);
-  if (result.kind === 'Failed') return { kind: 'Unrenderable', message: result.message };
-  const fetched = { archive, files, request, set: await setBy(tree, application, values) };
-  if (result.kind === 'SchemaRefused')
-    return { ...fetched, kind: 'SchemaRefused', lines: linesOf(result.message) };
-  const rendered = { ...fetched, kind: 'Rendered', manifests: result.manifests } as const;
-  if (!makesValuesUp(files)) return rendered;
-  const again = await helm.template(request, signal);
-  return again.kind === 'Rendered' ? { ...rendered, again: again.manifests } : rendered;
+}
+
+function rendered(side: Prepared, result: HelmResult): Side {
+  switch (result.kind) {
+    case 'Rendered':
+      return { ...side, kind: 'Rendered', manifests: result.manifests };
+    case 'SchemaRefused':
+      return { ...side, kind: 'SchemaRefused', lines: linesOf(result.message) };
+    case 'Failed':
+      return { kind: 'Unrenderable', message: result.message };
+  }
 }
 
 const MAKING_UP =
