@@ -95,7 +95,7 @@ async function readChart(packed: Uint8Array, budget: Budget, depth: number): Pro
 }
 
 async function* unpacked(packed: Uint8Array, budget: Budget): AsyncGenerator<Uint8Array> {
-  const gunzip = createGunzip();
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
   // The callback only keeps pipeline from throwing: the loop sees the error.
   pipeline(Readable.from([packed]), gunzip, () => undefined);
   try {

@@ -79,6 +79,11 @@ class Input {
 
   /** Undefined when the stream ends before. */
   async take(count: number): Promise<Uint8Array | undefined> {
+    if (this.#rest.length >= count) {
+      const whole = this.#rest.subarray(0, count);
+      this.#rest = this.#rest.subarray(count);
+      return whole;
+    }
     const parts: Uint8Array[] = [];
     let missing = count;
     while (missing > 0) {
@@ -121,7 +126,12 @@ function nameOf(header: Uint8Array): string {
   return prefix === '' ? name : `${prefix}/${name}`;
 }
 
-const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString().replace(/\0.*$/s, '');
+const UTF8 = new TextDecoder();
+
+function text(bytes: Uint8Array): string {
+  const end = bytes.indexOf(0);
+  return UTF8.decode(end < 0 ? bytes : bytes.subarray(0, end));
+}
 
 function octal(bytes: Uint8Array): number {
   const digits = text(bytes).trim();
