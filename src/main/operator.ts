@@ -162,7 +162,7 @@ export async function joinOperator(
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
-      delivery: () => joinDelivery(),
+      delivery: joinDelivery({ settings, http, references: runReferences }),
       sources: gitlab.sources,
       toolServers: joinMcp({
         ...{ references: runReferences, http, programs, env, log },
