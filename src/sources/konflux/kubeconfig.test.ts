@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { createAuthority } from '../../../hack/cluster/pki.ts';
-import { identityFor } from './kubeconfig.ts';
+import { currentIdentity, identityFor } from './kubeconfig.ts';
 
 const SERVER = 'https://api.example.org:6443';
 const TOKEN = 'sha256~canary-token-0001';
@@ -197,5 +197,23 @@ describe('a kubeconfig that cannot be used says what to write, and nothing that 
     const said = refusal(text);
     expect(said).toMatch(message);
     expect(said).not.toContain('canary');
+  });
+});
+
+describe('the current context', () => {
+  it('says where it leads, and who goes there', () => {
+    const found = currentIdentity(stringify(kubeconfig()));
+    expect(found).toMatchObject({ kind: 'Ok', server: SERVER, namespace: 'team' });
+    expect(found.kind === 'Ok' && found.identity.token?.reveal()).toBe(TOKEN);
+  });
+
+  it.each([
+    ['has no current context', { ...kubeconfig(), 'current-context': '' }, /leads to no cluster and user/],
+    ['leads to no cluster', { ...kubeconfig(), clusters: [] }, /leads to no cluster and user/],
+    ['leads in the clear', kubeconfig({ cluster: { server: 'http://api.example.org' } }), /no https/],
+    ['starts a program', kubeconfig({ user: { exec: { command: 'x' } } }), /never run/],
+  ])('is refused when it %s', (_, config, message) => {
+    const found = currentIdentity(stringify(config));
+    expect(found.kind === 'Invalid' && found.message).toMatch(message);
   });
 });

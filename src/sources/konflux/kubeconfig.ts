@@ -43,6 +43,41 @@ export function identityFor(
   }
 }
 
+/** The identity of the current context, and where it leads. The same rules hold. */
+export function currentIdentity(
+  kubeconfig: string,
+): Extract<IdentityResult, { kind: 'Invalid' }> | CurrentIdentity {
+  try {
+    const config = parsed(kubeconfig);
+    const current = config['current-context'];
+    const context = config.contexts.find(({ name }) => name === current)?.context;
+    const cluster = config.clusters.find(({ name }) => name === context?.cluster)?.cluster;
+    const user = config.users.find(({ name }) => name === context?.user)?.user;
+    if (context === undefined || cluster === undefined || user === undefined)
+      throw new Unusable('current-context leads to no cluster and user; name a context that has both');
+    if (!URL.canParse(cluster.server) || new URL(cluster.server).protocol !== 'https:')
+      throw new Unusable(`the server of cluster ${quoted(context.cluster)} is no https:// address`);
+    return {
+      kind: 'Ok',
+      identity: identityOf(cluster, user, context.user),
+      server: normal(cluster.server),
+      namespace: context.namespace,
+    };
+  } catch (error) {
+    if (error instanceof Unusable) return { kind: 'Invalid', message: `kubeconfig: ${error.message}` };
+    throw error;
+  }
+}
+
+export interface CurrentIdentity {
+  readonly kind: 'Ok';
+  readonly identity: Identity;
+  /** `https://api.example.org:6443` */
+  readonly server: string;
+  /** What the context names. */
+  readonly namespace: string | undefined;
+}
+
 class Unusable extends Error {}
 
 /** kubectl writes null where something is empty. */
