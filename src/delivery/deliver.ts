@@ -232,6 +232,7 @@ async function valuesMigrated(context: Context): Promise<DeliveryOutcome> {
     parts.helm,
     parts.questions.valuesMigration,
     signal,
+    parts.levers,
   );
   if (found.kind === 'Refused') return escalation(context, 'values could not be migrated', found.reasons);
   return pushed(context, found.files, { kind: 'Values', applications: found.applications, lost: found.lost });

@@ -15,7 +15,7 @@ export interface Levers {
   readonly direction: boolean;
   /** 6: each field of the answer is defined by who reads it. */
   readonly fieldsByReader: boolean;
-  /** 7: for a refused key the free keys beside it are computed. */
+  /** 7: for a refused key the free keys beside it are computed; a value with one free place is not dropped. */
   readonly vacancies: boolean;
   /** 8: an optional field with a default says so on its own line of the schema. */
   readonly optionalMarks: boolean;

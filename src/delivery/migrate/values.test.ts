@@ -159,7 +159,7 @@ describe('migrateValues', () => {
     const schema = {
       ...SCHEMA,
       required: ['region'],
-      properties: { ...SCHEMA.properties, region: { type: 'string' } },
+      properties: { ...SCHEMA.properties, region: { type: 'string', enum: ['eu', 'us'] } },
     };
     const application = anApplication({ newSchema: JSON.stringify(schema), newDefaults: 'region: eu\n' });
     expect((await migrated(PROPOSED, { applications: [application] })).outcome.kind).toBe('Migrated');

@@ -1,6 +1,7 @@
 import { pathRefusal } from '../edits/policy.ts';
 import { resolveFile } from '../edits/safe-path.ts';
 import { decodeYaml, encodeYaml } from '../edits/yaml/text.ts';
+import { ALL_LEVERS, type Levers } from '../levers.ts';
 import type { FileChange, Helm, HelmRequest, RepositoryTree } from '../port.ts';
 import { check } from '../structural/check.ts';
 import { readDocument, writeDocument } from '../structural/document.ts';
@@ -64,13 +65,14 @@ export async function migrateValues(
   helm: Helm,
   ask: AskFor<ValuesQuestion>,
   signal?: AbortSignal,
+  levers: Levers = ALL_LEVERS,
 ): Promise<ValuesOutcome> {
   const staged = new Map<string, string>();
   const migrated: MigratedValues[] = [];
   const lost: LostValue[] = [];
   const reasons: string[] = [];
   for (const application of applications) {
-    const proposal = await propose(application, helm, ask, signal);
+    const proposal = await propose(application, helm, ask, signal, levers);
     if (proposal.kind === 'Refused') {
       reasons.push(...proposal.reasons.map((reason) => `${application.name}: ${reason}`));
       continue;
@@ -110,6 +112,7 @@ async function propose(
   helm: Helm,
   ask: AskFor<ValuesQuestion>,
   signal: AbortSignal | undefined,
+  levers: Levers,
 ): Promise<Proposal> {
   const newSchema = schemaOf(application.newSchema);
   if (newSchema === undefined) return refused('the new chart has no values.schema.json that can be read');
@@ -137,7 +140,13 @@ async function propose(
   };
   const answer = readMigration(await ask(question, signal));
   if (answer.kind === 'Refused') return refused(answer.reason);
-  const validation = validateValues({ original, proposed: answer.document, schema: newSchema, defaults });
+  const validation = validateValues({
+    original,
+    proposed: answer.document,
+    schema: newSchema,
+    defaults,
+    guardDrops: levers.vacancies,
+  });
   if (validation.kind === 'Refused')
     return refused(...validation.reasons.map((reason) => `the proposal is refused: ${reason}`));
   const rendered = await helm.template(

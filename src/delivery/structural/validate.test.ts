@@ -201,6 +201,27 @@ describe('validateValues', () => {
     });
   });
 
+  it('lever 7: refuses to drop a value that one free key beside it could hold', () => {
+    const rest = { replicas: 3, livenessProbe: { tcpSocket: null, httpGet: { path: '/x' } } };
+    expect(verdict(rest)).toEqual({
+      kind: 'Refused',
+      reasons: [
+        'oldName is dropped, and newName beside it is free: whether it is the same, a person has to say',
+      ],
+    });
+    const guarded = { original: ORIGINAL_VALUES, proposed: rest, schema, defaults: {} };
+    expect(validateValues({ ...guarded, guardDrops: false })).toMatchObject({ kind: 'Accepted' });
+  });
+
+  it('refuses to drop a value of which only the type is wrong', () => {
+    const original = { replicas: '3', mode: 'A' };
+    expect(verdict({ mode: 'A' }, original)).toMatchObject({
+      kind: 'Refused',
+      reasons: ['replicas is dropped, and only its type is wrong'],
+    });
+    expect(verdict({ mode: 'A', replicas: 3 }, original)).toMatchObject({ kind: 'Accepted' });
+  });
+
   it('refuses what was made up, also beside a correct rename', () => {
     const more = {
       newName: 'mine',

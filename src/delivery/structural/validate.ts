@@ -1,11 +1,13 @@
 import { check, type Finding } from './check.ts';
 import { inventedLeaves, isDisplaced, lostLeaves, respelledLeaves } from './provenance.ts';
-import type { Schema, SchemaKind } from './schema.ts';
+import { enumOf, type Schema, type SchemaKind, schemaAt } from './schema.ts';
+import { vacancies } from './vacancies.ts';
 import {
   childOf,
   dotted,
   equals,
   isMapping,
+  isWithin,
   type Leaf,
   leavesOf,
   shown,
@@ -46,6 +48,7 @@ export function validateRestructure({
     ...inventions(
       inventedLeaves(original, proposed, schema, findings).filter(({ path }) => path[0] !== 'apiVersion'),
     ),
+    ...typeDropFaults(original, proposed, findings),
   ]);
 }
 
@@ -55,16 +58,26 @@ export interface ValuesCase {
   readonly schema: Schema;
   /** The new chart's own values. */
   readonly defaults: Value;
+  /** Default true: a value with one free key beside it is not dropped. Evals look at what comes without. */
+  readonly guardDrops?: boolean;
 }
 
 /** Whether migrated values fit, keep all that the new chart still takes, and hold nothing that was made up. */
-export function validateValues({ original, proposed, schema, defaults }: ValuesCase): Validation {
+export function validateValues({
+  original,
+  proposed,
+  schema,
+  defaults,
+  guardDrops = true,
+}: ValuesCase): Validation {
   const options = { kind: 'Values', defaults } as const;
   const findings = check(original, schema, options);
   return verdictOn(original, proposed, [
     ...survivalFaults(original, proposed, findings),
     ...schemaFaults(check(proposed, schema, options)),
     ...inventions(inventedLeaves(original, proposed, schema, findings)),
+    ...typeDropFaults(original, proposed, findings),
+    ...(guardDrops ? nameDropFaults(original, proposed, schema, findings) : []),
   ]);
 }
 
@@ -104,6 +117,39 @@ const inventions = (leaves: readonly Leaf[]): readonly string[] =>
     ({ path, value }) =>
       `${dotted(path)} has ${shown(value)}, which neither the original nor the new schema has for it`,
   );
+
+/** A value of which only the type is wrong is said in another type, not left out. */
+const typeDropFaults = (original: Value, proposed: Value, findings: readonly Finding[]): readonly string[] =>
+  lostLeaves(original, proposed)
+    .filter(({ path }) => findings.some((one) => one.kind === 'WrongType' && isWithin(path, one.path)))
+    .filter(({ path }) => valueAt(proposed, path) === undefined)
+    .map(({ path }) => `${dotted(path)} is dropped, and only its type is wrong`);
+
+/**
+ * Lever 7 in code: a value that is nowhere although exactly one free key beside it could hold it. Whether that key is
+ * another name of it is a question for people; a renamed setting that is dropped is seen by nobody.
+ */
+function nameDropFaults(
+  original: Value,
+  proposed: Value,
+  schema: Schema,
+  findings: readonly Finding[],
+): readonly string[] {
+  const free = new Map(
+    vacancies(original, schema, findings).map((one) => [dotted(one.refused), one.free ?? []]),
+  );
+  return lostLeaves(original, proposed).flatMap(({ path, value }) => {
+    const at = dotted(path);
+    const [place, ...others] = (free.get(at) ?? []).filter(({ key, type }) => {
+      const members = enumOf(schemaAt(schema, [...path.slice(0, -1), key]));
+      return type !== 'object' && (members === undefined || members.some((one) => equals(one, value)));
+    });
+    if (place === undefined || others.length > 0) return [];
+    return [
+      `${at} is dropped, and ${place.key} beside it is free: whether it is the same, a person has to say`,
+    ];
+  });
+}
 
 /** A setting that the migration is not about: a rename that lands on an occupied key shows here as well. */
 function survivalFaults(original: Value, proposed: Value, findings: readonly Finding[]): readonly string[] {
