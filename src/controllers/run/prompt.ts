@@ -10,14 +10,10 @@ const keyOf = (runUid: string): string => `${runPrefix(runUid)}/prompt.md`;
 
 /**
  * Keeps the prompt that a run begins with, since a ConfigMap or the operator's image may change before another holder
- * goes on. What was kept first stays, and is returned. Throws StoreError.
+ * goes on. Of two that begin it, one after the other, the later one counts: its conversation goes on. Throws StoreError.
  */
-export async function keepPrompt(store: ObjectStore, runUid: string, prompt: string): Promise<string> {
-  const put = await store.put(keyOf(runUid), Buffer.from(prompt), {
-    ifNoneMatch: true,
-    contentType: 'text/markdown; charset=utf-8',
-  });
-  return put.kind === 'Stored' ? prompt : ((await readPrompt(store, runUid)) ?? prompt);
+export async function keepPrompt(store: ObjectStore, runUid: string, prompt: string): Promise<void> {
+  await store.put(keyOf(runUid), Buffer.from(prompt), { contentType: 'text/markdown; charset=utf-8' });
 }
 
 /** Undefined when none was kept. Throws StoreError. */

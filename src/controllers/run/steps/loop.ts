@@ -77,6 +77,7 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
     workToEnd(context, {
       model: model.value,
       prompt: prompt.value,
+      promptKept: kept(context, workflow, prompt.value),
       prices: pricesOf(workflow.spec.model, deps.clock.now().getTime()),
       ...{ tools, earlier },
       openServers: () => deps.toolServers.open({ workflow: source, ask: questions.ask, signal }),
@@ -110,22 +111,25 @@ export async function startLoop(context: StepContext): Promise<StepResult> {
 
 /** The prompt that the run began with: a ConfigMap or the image may have another one by now. */
 async function promptOf({ deps, run }: StepContext, workflow: AgentWorkflow): Promise<Resolved<string>> {
-  const uid = run.metadata.uid ?? '';
-  // It stands in the spec, which is kept.
-  if (workflow.spec.prompt?.text !== undefined) return deps.prompt(workflow);
-  try {
-    const begun = run.status?.phase === 'Running' ? await readPrompt(deps.store, uid) : undefined;
-    if (begun !== undefined) return { kind: 'Ok', value: begun };
-    const prompt = await deps.prompt(workflow);
-    return prompt.kind === 'Ok'
-      ? { kind: 'Ok', value: await keepPrompt(deps.store, uid, prompt.value) }
-      : prompt;
-  } catch (error) {
+  if (run.status?.phase !== 'Running' || isInSpec(workflow)) return deps.prompt(workflow);
+  const begun = await readPrompt(deps.store, run.metadata.uid ?? '').catch((error: unknown) => {
     // A store that is down must not cost the answer.
-    deps.log.warn({ run: run.metadata.name, err: error }, 'the prompt could not be kept for the run');
-    return deps.prompt(workflow);
-  }
+    deps.log.warn({ run: run.metadata.name, err: error }, 'the prompt of the run could not be read');
+    return undefined;
+  });
+  return begun === undefined ? deps.prompt(workflow) : { kind: 'Ok', value: begun };
 }
+
+/** Keeps what a run begins with. Beside its first call: whoever takes it over needs it once there is a checkpoint. */
+async function kept({ deps, run }: StepContext, workflow: AgentWorkflow, prompt: string): Promise<void> {
+  if (run.status?.phase === 'Running' || isInSpec(workflow)) return;
+  await keepPrompt(deps.store, run.metadata.uid ?? '', prompt).catch((error: unknown) =>
+    deps.log.warn({ run: run.metadata.name, err: error }, 'the prompt could not be kept for the run'),
+  );
+}
+
+/** Which is kept. */
+const isInSpec = ({ spec }: AgentWorkflow): boolean => spec.prompt?.text !== undefined;
 
 /** Writes what the loop has reported since the last look. */
 export function recordProgress(context: StepContext): StepResult {
@@ -165,6 +169,8 @@ export async function takeResult(context: StepContext): Promise<StepResult> {
 interface LoopInput {
   readonly model: Model;
   readonly prompt: string;
+  /** Resolves when a later holder would find it; never rejects. */
+  readonly promptKept: Promise<void>;
   readonly prices: readonly ModelPrice[];
   readonly tools: readonly Tool[];
   readonly openServers: () => Promise<OpenTools>;
@@ -240,6 +246,7 @@ async function loopToEnd(
     ...(notice === undefined ? {} : { notice }),
     checkpoint: async (state) => {
       try {
+        await input.promptKept;
         const checkpoint = await saveCheckpoint(deps.store, uid, state, input.signal);
         report({
           checkpoint,
