@@ -52,6 +52,8 @@ async function aBreakablePath() {
 
 describe('leader election', () => {
   const timing = { leaseDurationMs: 6_000, renewDeadlineMs: 4_000, renewMs: 300 };
+  /** Lost by no pause of a busy machine, and longer than what is waited for in vain. */
+  const long = { ...timing, leaseDurationMs: 90_000, renewDeadlineMs: 60_000 };
   /** When each identity led, by this machine's clock. */
   interface Reign {
     readonly identity: string;
@@ -59,7 +61,7 @@ describe('leader election', () => {
     to?: number;
   }
 
-  function aCandidate(identity: string, reigns: Reign[], client = api.client) {
+  function aCandidate(identity: string, reigns: Reign[], client = api.client, times = timing) {
     const abort = new AbortController();
     const ended = runLeaderElection({
       client,
@@ -67,7 +69,7 @@ describe('leader election', () => {
       name: 'leader',
       identity,
       signal: abort.signal,
-      ...timing,
+      ...times,
       async lead(signal) {
         const reign: Reign = { identity, from: performance.now() };
         reigns.push(reign);
@@ -93,13 +95,13 @@ describe('leader election', () => {
 
   test('one of several leads; when it ends, another does, without waiting for the lease to expire', async () => {
     const reigns: Reign[] = [];
-    const candidates = new Map(['a', 'b', 'c'].map((id) => [id, aCandidate(id, reigns)]));
+    const candidates = new Map(['a', 'b', 'c'].map((id) => [id, aCandidate(id, reigns, api.client, long)]));
     await eventually('somebody leads', () => reigns.length === 1);
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect(reigns).toHaveLength(1);
     await candidates.get(reigns[0]!.identity)?.stop();
-    const tookMs = await eventually('another leads', () => reigns.length === 2);
-    expect(tookMs).toBeLessThan(timing.leaseDurationMs);
+    // Its lease would last for longer than this waits.
+    await eventually('another leads', () => reigns.length === 2);
     expectNeverTwoAtOnce(reigns);
   });
 
@@ -160,11 +162,11 @@ describe('a replica lease', () => {
     return lease;
   }
 
-  test('replicas see each other alive, and one that stops as dead at once', async () => {
-    const a = await aReplica('a');
-    const b = await aReplica('b');
+  test('replicas see each other alive, and one that stops as dead without waiting for its lease', async () => {
+    const long = { leaseDurationMs: 90_000, renewDeadlineMs: 60_000 };
+    const a = await aReplica('a', long);
+    const b = await aReplica('b', long);
     await eventually('they see each other', () => a.isAlive('b') && b.isAlive('a'));
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
     expect([a.isAlive('a'), a.isAlive('b'), b.isAlive('a'), a.isAlive('never-was')]).toEqual([
       true,
       true,
@@ -176,7 +178,7 @@ describe('a replica lease', () => {
       told += 1;
     });
     await b.stop();
-    await eventually('b is seen dead', () => !a.isAlive('b'), timing.leaseDurationMs - 500);
+    await eventually('b is seen dead', () => !a.isAlive('b'));
     expect(told).toBeGreaterThan(0);
     expect(b.lost.aborted).toBe(true);
   });
