@@ -17,6 +17,9 @@ const chartYaml = z.object({
   version: words,
   appVersion: words.optional(),
   type: z.string().optional(),
+  // Read for prose only: what is no list of texts is none.
+  sources: z.array(z.string()).optional().catch(undefined),
+  home: z.string().optional().catch(undefined),
   dependencies: z
     .array(dependency)
     .max(256)

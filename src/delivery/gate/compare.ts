@@ -4,6 +4,7 @@ import type { Application, WantedChart } from './applications/application.ts';
 import type { Side } from './render.ts';
 import { comparedObjects, type Definitions, type Rendering } from './rendering/compare-objects.ts';
 import type { ApplicationReport, ChartVersion, Move, ValueSource } from './report.ts';
+import { upstreamSources } from './upstream-sources.ts';
 import { chartValues, defaultsOf } from './values/chart-values.ts';
 import { valuesNotDeclared } from './values/declared.ts';
 import { movedDefaults } from './values/defaults.ts';
@@ -42,6 +43,7 @@ export async function compareSides({ base, head }: Pair, headTree: RepositoryTre
     base: versionOf(base),
     head: versionOf(head),
     ...(head !== undefined && { valueSources: sourcesOf(head.application) }),
+    ...(head !== undefined && upstreamOf(head.side, headTree)),
     ...objects,
     targeting: [...(base && head ? movesOf(base.application, head.application) : []), ...objects.targeting],
     ...values,
@@ -117,6 +119,11 @@ function versionOf(one: Pair['base']): ChartVersion | undefined {
     version: chartYaml.version,
     ...(chartYaml.appVersion !== undefined && { appVersion: chartYaml.appVersion }),
   };
+}
+
+function upstreamOf(side: Side, tree: RepositoryTree): Pick<ApplicationReport, 'sources'> {
+  const sources = side.kind === 'Unrenderable' ? [] : upstreamSources(side.files.chartYaml, tree);
+  return sources.length === 0 ? {} : { sources };
 }
 
 function sourcesOf({ chart, values }: Application): readonly ValueSource[] {

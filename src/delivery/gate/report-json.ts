@@ -16,6 +16,7 @@ const application = z.strictObject({
   path: text,
   base: chartVersion.optional(),
   head: chartVersion.optional(),
+  sources: z.array(z.strictObject({ url: text, named: z.boolean() })).exactOptional(),
   valueSources: z.array(z.strictObject({ path: text, key: text.exactOptional() })).exactOptional(),
   targeting: z.array(
     z.strictObject({

@@ -18,6 +18,8 @@ export interface ApplicationReport {
   readonly path: string;
   readonly base: ChartVersion | undefined;
   readonly head: ChartVersion | undefined;
+  /** Where the chart says that it is developed, at the head. */
+  readonly sources?: readonly UpstreamSource[];
   /** Where the repository sets its values at the head, the last one wins. */
   readonly valueSources?: readonly ValueSource[];
   /** Namespace, project, source, chart or cluster that moved: no version can bring that about. */
@@ -47,6 +49,13 @@ export interface ChartVersion {
   readonly chart: string;
   readonly version: string;
   readonly appVersion?: string;
+}
+
+/** Of a chart's own `sources` and `home`, in that order; https only. */
+export interface UpstreamSource {
+  readonly url: string;
+  /** Whether a file of the repository names its host: a chart alone sends nobody anywhere. */
+  readonly named: boolean;
 }
 
 /** A file, or the block at a dotted key inside it: `spec.source.helm.valuesObject`. */
