@@ -19,7 +19,15 @@ export async function checkReferences(
     check('spec.prompt', references.prompt(workflow)),
     check('spec.model.apiKeySecretRef', references.modelKey(workflow)),
     check('spec.model.vertex.credentialsSecretRef', references.vertexKeyFile(workflow)),
-    ...projects.map(({ path }) => check('spec.dataSources.gitlab', readToken(references, workflow, path))),
+    ...projects.map(({ path }) =>
+      check(
+        'spec.dataSources.gitlab',
+        // A bump cannot be looked at without it; other workflows may have no GitLab tools.
+        workflow.spec.delivery === undefined
+          ? readToken(references, workflow, path)
+          : references.gitlabToolToken(workflow, path),
+      ),
+    ),
     check('spec.dataSources.konflux', konfluxAccess(credentials, workflow)),
     check('spec.dataSources.mcp', declaredServers({ programs: [], ...credentials }, workflow)),
     checkPool(kube, workflow),

@@ -79,6 +79,8 @@ describe('isIdle', () => {
   it('lever 5: tells an edit without which the gate finds no more', () => {
     expect(isIdle(aReport(), aReport())).toBe(true);
     expect(isIdle(BEFORE, aReport())).toBe(false);
+    // Nothing is in the way of an object more, and the team did not have it.
+    expect(isIdle(aReport({ added: [service] }), aReport())).toBe(false);
   });
 });
 

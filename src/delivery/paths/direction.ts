@@ -18,9 +18,20 @@ export function wrongDirection(
   return bumpUndone(before, after) ?? worsening(before, after) ?? changedBesides(before, after, edits);
 }
 
-/** Whether the gate finds as much with an edit as without it: it mends nothing, whatever it does otherwise. */
+/** Whether as much is in the way with an edit as without it, and as much else differs from what the team had. */
 export const isIdle = (without: GateReport, withAll: GateReport): boolean =>
-  sum(gateCounts(without)) <= sum(gateCounts(withAll));
+  sum(gateCounts(without)) <= sum(gateCounts(withAll)) && differences(without) <= differences(withAll);
+
+/** How far what is rendered lies from what it was. */
+const differences = ({ applications }: GateReport): number =>
+  applications.reduce(
+    (total, { added, removed, changed }) =>
+      total +
+      added.length +
+      removed.length +
+      changed.reduce((sum, { fields, more }) => sum + fields.length + more, 0),
+    0,
+  );
 
 /** What the merge request changed and the edit sets back; `base` is the tree at the merge base. */
 export function takesBack(base: RepositoryTree, edits: readonly AppliedEdit[]): string | undefined {

@@ -56,6 +56,8 @@ describe('noteText', () => {
         'Rendered at `b` (merge base) and `c` (head). Red: 1 object.',
         '',
         '</details>',
+        '',
+        '_Made by an agent: no review, and no approval._',
       ].join('\n'),
     );
   });

@@ -24,6 +24,7 @@ export function noteText({
     ...body(outcome),
     ...folded('Gate report', withoutTitle(reportText)),
     ...(live === undefined ? [] : folded('What is running', live)),
+    '_Made by an agent: no review, and no approval._',
   ]
     .join('\n')
     .trimEnd();

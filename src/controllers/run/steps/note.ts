@@ -122,7 +122,8 @@ async function outcomeText(
     message,
     model: run.status?.model ?? 'unknown',
     transcript: result.transcriptExcerpt,
-    invitesReply: run.spec.sessionRef === undefined,
+    // What became of a bump is no conversation: a command looks at it again.
+    invitesReply: run.spec.sessionRef === undefined && context.workflow?.spec.delivery === undefined,
   });
 }
 
