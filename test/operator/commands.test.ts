@@ -86,7 +86,7 @@ describe('people on a merge request', () => {
 
   /** The run that a note or a commit has caused, when it has ended. */
   async function ended(of: (run: AgentRun) => boolean): Promise<AgentRun> {
-    await expect.poll(async () => (await runs()).some(of), { timeout: 120_000 }).toBe(true);
+    await world.waitUntil('a run', async () => (await runs()).some(of));
     return world.waitEnd((await runs()).find(of)?.metadata.name ?? '', 240_000);
   }
   const byNote = (noteId: number) => ended(({ spec }) => spec.trigger.noteId === noteId);
@@ -161,7 +161,7 @@ describe('people on a merge request', () => {
     const denied = await write('/hummingbird analyze-failures', { author: eve });
     const cited = await write('> /hummingbird analyze-failures\nwhat is this?');
     const answered = ({ discussion }: { discussion: FakeDiscussion }) =>
-      expect.poll(() => discussion.notes.length, { timeout: 120_000 }).toBe(2);
+      world.waitUntil('an answer', () => discussion.notes.length === 2);
     await Promise.all([answered(help), answered(denied)]);
     expect(bodies(help.discussion)[1]).toContain('`/hummingbird analyze-failures`');
     expect(bodies(denied.discussion)[1]).toContain('Developer');
@@ -177,9 +177,10 @@ describe('people on a merge request', () => {
       run.spec.trigger.kind === 'MergeRequest' && run.spec.mergeRequest.sha === sha;
     const older = mergeRequest.sha;
     await publish(mergeRequestHook(gitlab.url, mergeRequest, { action: 'open' }));
-    await expect
-      .poll(async () => (await runs()).find(at(older))?.status?.phase, { timeout: 120_000 })
-      .toBe('Running');
+    await world.waitUntil(
+      'a run about the older commit',
+      async () => (await runs()).find(at(older))?.status?.phase === 'Running',
+    );
     const newer = gitlab.state.push(mergeRequest);
     await publish(mergeRequestHook(gitlab.url, mergeRequest, { action: 'update', oldrev: older }));
     const superseded = await ended(at(older));

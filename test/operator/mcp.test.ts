@@ -15,7 +15,6 @@ import { publishToTopic } from '../fakes/sns-publish.ts';
 import { aWorld, type World } from './world.ts';
 
 const PROGRAM = fileURLToPath(new URL('../fakes/mcp/program.ts', import.meta.url));
-const PATIENCE = { timeout: 120_000 };
 
 /** A model that wants to publish, on an MCP server whose calls need somebody's word. */
 describe('a call that needs approval', () => {
@@ -97,6 +96,9 @@ describe('a call that needs approval', () => {
     return written;
   }
 
+  const answer = ({ note, discussion }: Awaited<ReturnType<typeof write>>) =>
+    world.waitUntil(`an answer to ${note.body}`, () => discussion.notes.length === 2);
+
   /** Starts a run and resolves with the id of its question, once its note has told it. */
   async function asked(name: string): Promise<string> {
     await world.startRun(name);
@@ -125,8 +127,8 @@ describe('a call that needs approval', () => {
     const id = await asked('approved');
     const refused = await write(`/hummingbird approve ${id}`, eve);
     const other = await write('/hummingbird approve 0123456789ab');
-    for (const { discussion } of [refused, other])
-      await expect.poll(() => discussion.notes.length, PATIENCE).toBe(2);
+    await answer(refused);
+    await answer(other);
     expect(refused.discussion.notes[1]?.body).toContain('Developer');
     expect(other.discussion.notes[1]?.body).toContain(id);
     expect((await world.getRun('approved')).status?.approvals).toMatchObject([{ state: 'Waiting' }]);
@@ -141,7 +143,7 @@ describe('a call that needs approval', () => {
     expect(docs.calls.slice(before)).toEqual(['publish']);
     expect(noteOf(run)).toContain('published cache');
     expect(noteOf(run)).not.toContain('waits for approval');
-    await expect.poll(() => approval.discussion.notes.length, PATIENCE).toBe(2);
+    await answer(approval);
     expect(approval.discussion.notes[1]?.body).toContain('Approved');
     expect(world.gitlab.violations).toEqual([]);
 
@@ -186,7 +188,9 @@ describe('a call that needs approval', () => {
     await other.waitReady(120_000);
     await killed.stop('SIGKILL');
     await world.waitRun('taken-over', 'takeover', ({ status }) => (status?.holder?.epoch ?? 0) > 1, 240_000);
-    await expect.poll(() => world.events('taken-over'), PATIENCE).toContain('LoopResumed');
+    await world.waitUntil('LoopResumed', async () =>
+      (await world.events('taken-over')).includes('LoopResumed'),
+    );
     await write(`/hummingbird approve ${id}`);
     const run = await world.waitEnd('taken-over', 240_000);
     expect(run.status).toMatchObject({ phase: 'Succeeded', approvals: [{ id, state: 'Approved' }] });

@@ -65,6 +65,8 @@ export interface World {
     timeoutMs?: number,
   ): Promise<AgentRun>;
   waitEnd(name: string, timeoutMs?: number): Promise<AgentRun>;
+  /** Polls until it holds; rejects with the operator's log when it does not in time. */
+  waitUntil(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
   /** Bodies of the bot's notes on the merge request. */
   notes(): readonly string[];
   /** Names of pods that carry the run's uid. */
@@ -73,6 +75,9 @@ export interface World {
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   close(): Promise<void>;
 }
+
+/** Two cores that others use as well, and a message that failed once comes again after half a minute. */
+const PATIENCE_MS = 180_000;
 
 let count = 0;
 
@@ -115,6 +120,8 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
   const base = { ...plain, ...(await options.operator?.(plain)) };
   let operator = await startOperatorProcess(base);
 
+  const lastWords = () => operator.log().split('\n').slice(-40).join('\n');
+
   const world: World = {
     cluster,
     namespaces,
@@ -143,13 +150,20 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
         if (predicate(found)) return found;
         if (Date.now() > deadline)
           throw new Error(
-            `AgentRun ${name}: ${what} not within ${timeoutMs} ms\n${JSON.stringify(found.status, null, 1)}\n${operator.log().split('\n').slice(-25).join('\n')}`,
+            `AgentRun ${name}: ${what} not within ${timeoutMs} ms\n${JSON.stringify(found.status, null, 1)}\n${lastWords()}`,
           );
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },
     waitEnd: (name, timeoutMs) =>
       world.waitRun(name, 'end', (found) => found.status?.completionTime !== undefined, timeoutMs),
+    async waitUntil(what, holds) {
+      const deadline = Date.now() + PATIENCE_MS;
+      while (!(await holds())) {
+        if (Date.now() > deadline) throw new Error(`${what}: not within ${PATIENCE_MS} ms\n${lastWords()}`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
     notes: () =>
       mergeRequest.discussions.flatMap(({ notes }) =>
         notes.filter(({ author }) => author.bot).map(({ body }) => body),
