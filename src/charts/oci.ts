@@ -105,10 +105,8 @@ class Registry {
     const repository = [...path.split('/'), reference.name].filter((part) => part !== '').join('/');
     if (!/^[a-z0-9._/-]+$/.test(repository))
       throw refused(reference, `${repository} is no name of a repository in a registry`);
-    // The name of the hub is not where its registry is.
-    const address = host === 'docker.io' ? 'registry-1.docker.io' : host;
     const scheme = fetching.plainHttp.includes(host) ? 'http' : 'https';
-    const base = `${scheme}://${address}/v2/${repository}/`;
+    const base = `${scheme}://${host}/v2/${repository}/`;
     if (host === '' || !URL.canParse(base)) throw refused(reference, `${reference.repository} is no address`);
     this.#base = new URL(base);
     this.#repository = repository;
