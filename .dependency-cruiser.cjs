@@ -14,6 +14,7 @@ const only = (from, allowed, comment) => ({
 });
 
 const tokens = '^src/settings/tokens\\.ts$';
+const versionRange = '^src/charts/version-range\\.ts$';
 const references = '^src/settings/references\\.ts$';
 
 module.exports = {
@@ -54,7 +55,17 @@ module.exports = {
       [room('http'), port('delivery'), tokens],
       'What is written on a bump: the action tier, which never meets sources',
     ),
+    only(
+      'upstream',
+      [room('http'), room('delivery'), versionRange],
+      'What people upstream wrote, read without a token',
+    ),
     only('delivery', [port('sandbox'), agentPorts], 'Checks and edits of bumps know ports only'),
+    only(
+      'evals',
+      [room('agent'), room('delivery'), room('sources'), room('http'), tokens],
+      'Evals run what is shipped, and reach nothing with it',
+    ),
     only(
       'bridge',
       [room('crds'), room('kube'), port('notes'), port('store'), tokens],
