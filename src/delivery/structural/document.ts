@@ -1,4 +1,4 @@
-import { Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml';
+import { Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, visit, type YAMLMap } from 'yaml';
 import { plainReading } from '../edits/yaml/plain-reading.ts';
 import type { Value } from './value.ts';
 
@@ -6,8 +6,8 @@ export type DocumentReading =
   | { readonly kind: 'Read'; readonly value: Value }
   | { readonly kind: 'Unreadable'; readonly reason: string };
 
-/** No text that people write grows beyond this by its aliases, since there may be none. */
-const OPTIONS = { prettyErrors: false, logLevel: 'silent', intAsBigInt: true, uniqueKeys: true } as const;
+/** The library compares each key with each; `oddityOf` finds those that stand twice. */
+const OPTIONS = { prettyErrors: false, logLevel: 'silent', intAsBigInt: true, uniqueKeys: false } as const;
 
 /**
  * The one document of a text, when every reader of YAML sees the same in it: no aliases, no tags, no keys but text,
@@ -57,6 +57,7 @@ function oddityOf(document: Document): string | undefined {
       else if (node.tag !== undefined) odd = `has the tag ${node.tag}`;
       else if (isScalar(node) && node.type === 'PLAIN' && AMBIGUOUS.has(plainReading(node.source ?? '')))
         odd = `has ${node.source}, which YAML 1.1 and 1.2 read differently`;
+      else if (isMap(node)) odd = twiceIn(node);
       return odd === undefined ? undefined : visit.BREAK;
     },
     Pair(_, { key }) {
@@ -68,6 +69,16 @@ function oddityOf(document: Document): string | undefined {
     },
   });
   return odd;
+}
+
+function twiceIn({ items }: YAMLMap): string | undefined {
+  const seen = new Set<string>();
+  for (const { key } of items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    if (seen.has(name)) return `has the key ${name} twice in one mapping`;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 const AMBIGUOUS: ReadonlySet<string> = new Set(['OldBoolean', 'OtherNumber', 'Date', 'Sign']);
