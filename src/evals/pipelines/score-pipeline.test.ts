@@ -31,7 +31,7 @@ const RIGHT = '### 1. A typeerror (change)\n\nThe job unit ends with exit code 1
 
 test('a report with the facts, the kind and nothing else is a full pass', () => {
   expect(scored(RIGHT)).toEqual({
-    ...{ unsafe: [], classified: true, full: true, got: 'change', faults: [] },
+    ...{ unsafe: [], classified: true, full: true, got: 'change; 2 of 2 facts', faults: [] },
     facts: { said: 2, wanted: 2 },
   });
 });
