@@ -162,7 +162,7 @@ export async function joinOperator(
       model: (workflow, override) =>
         openModel({ references: runReferences, http, google }, workflow, override),
       prompt: (workflow) => runReferences.prompt(workflow),
-      delivery: joinDelivery({ settings, http, references: runReferences }),
+      delivery: joinDelivery({ settings, http, references: runReferences, log, onSecret }),
       sources: gitlab.sources,
       toolServers: joinMcp({
         ...{ references: runReferences, http, programs, env, log },

@@ -4,6 +4,7 @@ import { SANDBOX_POOLS } from '../crds/sandbox-pool.ts';
 import type { KubeClient } from '../kube/port.ts';
 import type { NotesFactory } from '../notes/port.ts';
 import type { References, Resolved } from '../settings/references.ts';
+import { liveFacts } from './delivery.ts';
 import { declaredServers } from './mcp.ts';
 import { konfluxAccess, readToken, type SourceCredentials } from './sources.ts';
 
@@ -29,6 +30,7 @@ export async function checkReferences(
       ),
     ),
     check('spec.dataSources.konflux', konfluxAccess(credentials, workflow)),
+    check('spec.delivery.liveReads', liveFacts({ ...credentials, warn: () => undefined }, workflow)),
     check('spec.dataSources.mcp', declaredServers({ programs: [], ...credentials }, workflow)),
     checkPool(kube, workflow),
   ]);

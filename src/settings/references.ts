@@ -24,6 +24,8 @@ export interface References {
   gitlabToolToken(workflow: AgentWorkflow, project: string): Promise<Resolved<ToolToken>>;
   /** The kubeconfig itself, which is as secret as the token in it. Undefined value: the workflow declares no Konflux. */
   konfluxKubeconfig(workflow: AgentWorkflow): Promise<Resolved<ToolToken | undefined>>;
+  /** Of `delivery.liveReads`. Undefined value: nobody is to look into a cluster. */
+  liveKubeconfig(workflow: AgentWorkflow): Promise<Resolved<ToolToken | undefined>>;
   /** Undefined value: the server wants none. */
   mcpToken(workflow: AgentWorkflow, server: string): Promise<Resolved<ToolToken | undefined>>;
   /** Undefined value: the workflow names no key, and its endpoint wants none. */
@@ -71,6 +73,13 @@ export function createReferences(sources: ReferenceSources): References {
       const ref = workflow.spec.dataSources.konflux?.kubeconfigSecretRef;
       if (ref === undefined) return { kind: 'Ok', value: undefined };
       const field = 'spec.dataSources.konflux.kubeconfigSecretRef';
+      return mapped(await secret(workflow, ref, 'tool', field), toolToken);
+    },
+
+    async liveKubeconfig(workflow) {
+      const { enabled = false, kubeconfigSecretRef: ref } = workflow.spec.delivery?.liveReads ?? {};
+      if (!enabled || ref === undefined) return { kind: 'Ok', value: undefined };
+      const field = 'spec.delivery.liveReads.kubeconfigSecretRef';
       return mapped(await secret(workflow, ref, 'tool', field), toolToken);
     },
 
