@@ -70,7 +70,7 @@ export async function startOperatorProcess(options: OperatorProcessOptions): Pro
       return running();
     },
     log: () => readFileSync(options.logFile, 'utf8'),
-    async waitReady(timeoutMs = 90_000) {
+    async waitReady(timeoutMs = 180_000) {
       const deadline = Date.now() + timeoutMs;
       while (running()) {
         const ready = await fetch(`${healthUrl}/readyz`).then(

@@ -239,9 +239,9 @@ async function connects(
 }
 
 async function eventually(question: () => Promise<boolean>, answer: boolean): Promise<void> {
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 120_000;
   while ((await question()) !== answer) {
-    if (Date.now() > end) throw new Error(`still ${!answer} after 30 s`);
+    if (Date.now() > end) throw new Error(`still ${!answer} after 120 s`);
   }
 }
 

@@ -41,8 +41,8 @@ export async function createNamespace(
         () => true,
         () => false,
       ),
-    20_000,
-    () => `namespace ${name} has no ServiceAccount after 20 s`,
+    120_000,
+    () => `namespace ${name} has no ServiceAccount after 120 s`,
   );
   return name;
 }

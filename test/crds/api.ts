@@ -21,7 +21,7 @@ export function dryRunCreate(object: Manifest, plural: string): Promise<Answer> 
         method: 'POST',
         ca: Buffer.from(caData, 'base64'),
         headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
-        timeout: 30_000,
+        timeout: 120_000,
       },
       async (response) => {
         response.setEncoding('utf8');
@@ -31,7 +31,7 @@ export function dryRunCreate(object: Manifest, plural: string): Promise<Answer> 
       },
     );
     call.on('error', reject);
-    call.on('timeout', () => call.destroy(new Error(`no answer to POST ${path} in 30 s`)));
+    call.on('timeout', () => call.destroy(new Error(`no answer to POST ${path} in 120 s`)));
     call.end(JSON.stringify(object));
   });
 }

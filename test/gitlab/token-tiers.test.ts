@@ -104,7 +104,7 @@ async function useTools(): Promise<readonly string[]> {
     scope: { ...at, sha: scene.mergeRequest.sha },
   })) {
     said.push(JSON.stringify(tool));
-    const output = await hear(tool.run(args, { signal: AbortSignal.timeout(20_000) }));
+    const output = await hear(tool.run(args, { signal: AbortSignal.timeout(120_000) }));
     await hear(spoken(output as ToolOutput));
   }
   return said;

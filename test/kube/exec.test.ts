@@ -108,7 +108,7 @@ describe('exec on a real pod', () => {
   });
 
   it('waits for a command that says nothing, pinging', async () => {
-    expect(await run(['sleep', '2'], { timing: { pingMs: 100, pongMs: 1_000 } })).toEqual({ exitCode: 0 });
+    expect(await run(['sleep', '8'], { timing: { pingMs: 100, pongMs: 6_000 } })).toEqual({ exitCode: 0 });
   });
 
   it('keeps bytes that are no text (BR-33)', async () => {

@@ -27,7 +27,7 @@ describe('an operator whose API server is away', () => {
           return { text: 'The cache is not emptied.' };
         },
       },
-      workflowSpec: { limits: { timeout: '120s' } },
+      workflowSpec: { limits: { timeout: '5m' } },
       operator: async ({ store, namespaces }) => {
         const kubeconfigPath = join('folder' in store ? store.folder : '', 'through-proxy.kubeconfig');
         proxy.writeKubeconfig(
@@ -53,7 +53,7 @@ describe('an operator whose API server is away', () => {
     await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
     proxy.refuse(false);
     gate.resolve();
-    const run = await world.waitEnd('outage', 60_000);
+    const run = await world.waitEnd('outage');
     expect(run.status).toMatchObject({ phase: 'Succeeded', holder: { epoch: 2 } });
     expect(world.operator.running).toBe(true);
     expect(world.notes()).toEqual([expect.stringContaining('The cache is not emptied.')]);

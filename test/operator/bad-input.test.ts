@@ -86,7 +86,7 @@ describe('an AgentRun that cannot work', () => {
       ...(options.spec && { spec: options.spec }),
     };
     await apply(world.cluster, run(world.namespaces, { name, project, iid, ...more }));
-    return world.waitEnd(name, 90_000);
+    return world.waitEnd(name);
   }
 
   it('says that the workflow does not exist', async () => {

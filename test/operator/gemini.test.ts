@@ -74,7 +74,7 @@ describe('an AgentRun whose model is Gemini', () => {
   async function ended(message: string, spec: object = {}): Promise<AgentRun> {
     runs += 1;
     await world.startRun(`run-${runs}`, { message, ...spec });
-    return world.waitEnd(`run-${runs}`, 90_000);
+    return world.waitEnd(`run-${runs}`);
   }
   const noteOf = ({ status }: AgentRun): string =>
     world.mergeRequest.discussions.flatMap(({ notes }) => notes).find(({ id }) => id === status?.note?.noteId)

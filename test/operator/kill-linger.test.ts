@@ -30,7 +30,7 @@ describe('an operator that is killed while a sandbox is left or taken back', () 
       workflowSpec: { limits: { timeout: '120s' } },
     });
     ({ world } = kills);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => kills?.close());
 
   /** Pods that linger, and whose; a pod that nobody owns and that lingers for nobody is an orphan. */
@@ -61,11 +61,11 @@ describe('an operator that is killed while a sandbox is left or taken back', () 
   ): Promise<AgentRun> {
     const kill = kills.killAt(isIt);
     await world.startRun(name, spec);
-    const late = world.waitEnd(name, 90_000).then(() => false);
+    const late = world.waitEnd(name).then(() => false);
     expect(await Promise.race([kill.done, late])).toBe(true);
     kill.cancel();
     await world.restart();
-    return world.waitEnd(name, 90_000);
+    return world.waitEnd(name);
   }
 
   it.each([

@@ -28,7 +28,7 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
               ? { text: SESSION_NOTE }
               : { toolCalls: [{ name: 'sandbox_exec', args: { command: 'echo from the sandbox' } }] },
         },
-        workflowSpec: { limits: { timeout: '120s' } },
+        workflowSpec: { limits: { timeout: '5m' } },
       });
       ({ world } = kills);
       // One line per write of an undisturbed run, in order; its index is where later runs are killed.
@@ -37,7 +37,7 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
         const run = await world.waitEnd('clean');
         expect(run.status?.phase).toBe('Succeeded');
       });
-    }, 120_000);
+    }, 300_000);
 
     afterAll(() => kills?.close());
 
@@ -72,7 +72,7 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
         const kill = kills.killAt((_, at) => at === index);
         await world.startRun(name);
         // The last writes come after the end is visible: they are waited for a moment longer.
-        const late = world.waitEnd(name, 60_000).then(() => pause(2_000));
+        const late = world.waitEnd(name).then(() => pause(2_000));
         const killed = await Promise.race([kill.done, late.then(() => false)]);
         kill.cancel();
         if (!killed) {
@@ -80,7 +80,7 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
           continue;
         }
         await world.restart();
-        const run = await world.waitEnd(name, 60_000);
+        const run = await world.waitEnd(name);
         const added = world.notes().slice(before);
         if (run.status?.phase !== 'Succeeded')
           problems.push(`${index} ${write}: ${run.status?.phase} ${JSON.stringify(run.status?.outcome)}`);
@@ -93,6 +93,6 @@ export function describeKills(part: string, chosen: (index: number) => boolean):
       expect(problems).toEqual([]);
       // Progress that falls together is one write: a run may have one or two less than the first one had.
       expect(unreached.length, unreached.join('\n')).toBeLessThanOrEqual(2);
-    }, 600_000);
+    }, 1_200_000);
   });
 }

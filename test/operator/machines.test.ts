@@ -114,7 +114,7 @@ describe('an operator with a pool of machines', () => {
 
   it('lets a run work in one, and a reply find it as it was left', async () => {
     await world.startRun('first', inMachines());
-    const first = await world.waitEnd('first', 90_000);
+    const first = await world.waitEnd('first');
     expect(first.status).toMatchObject({
       phase: 'Succeeded',
       sandbox: { kind: 'VirtualMachineInstancePool', namespace: world.namespaces.sandboxes },
@@ -128,7 +128,7 @@ describe('an operator with a pool of machines', () => {
       ...inMachines(),
       ...{ sessionRef: { name: first.metadata.uid }, message: 'Again' },
     });
-    const second = await world.waitEnd('second', 90_000);
+    const second = await world.waitEnd('second');
     expect(second.status?.sandbox?.name).toBe(first.status?.sandbox?.name);
     expect(toolAnswers().at(-1)).toContain('kept for later');
   });
@@ -142,7 +142,7 @@ describe('an operator with a pool of machines', () => {
       (await kubevirt.machine(name).log()).includes('Starting session'),
     );
     await kube.delete(VIRTUAL_MACHINE_INSTANCE, { namespace: world.namespaces.sandboxes, name });
-    const { status } = await world.waitEnd('lost', 120_000);
+    const { status } = await world.waitEnd('lost');
     expect(status?.phase).toBe('Succeeded');
     expect(toolAnswers().at(-1)).toMatch(/sandbox.*lost|lost.*sandbox/i);
     expect(status?.conditions?.find(({ type }) => type === 'SessionSaved')?.status).toBe('True');

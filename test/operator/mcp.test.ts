@@ -106,7 +106,7 @@ describe('a call that needs approval', () => {
       name,
       'a question',
       ({ status }) => status?.approvals?.[0]?.told === true,
-      240_000,
+      300_000,
     );
     expect(run.status).toMatchObject({
       phase: 'Running',

@@ -32,12 +32,12 @@ describe('all data sources in one run', () => {
     token = kubeconfig.users[0]?.user.token ?? '';
     await world.operator.waitReady();
     await declare(dataSources);
-  }, 240_000);
+  }, 300_000);
   afterAll(async () => {
     await world?.kubectl(['delete', 'namespace', konflux.namespace, '--wait=false', '--ignore-not-found']);
     await konflux?.stop();
     await world?.close();
-  }, 120_000);
+  }, 300_000);
 
   const workflow = () => ['agentworkflow', 'analyze-failures', '-n', world.namespaces.agents];
   /** Resolves with the generation that this makes. */
@@ -83,7 +83,7 @@ describe('all data sources in one run', () => {
       ...(await filesBelow(world.storeDir)),
     };
     expect(leaks(sinks, { kubeconfig: token })).toEqual([]);
-  }, 240_000);
+  }, 300_000);
 
   it('a source that is not declared is not there, for the model neither', async () => {
     await declare({ konflux: null, testingFarm: null });
@@ -96,7 +96,7 @@ describe('all data sources in one run', () => {
       'gitlab_get_job_log',
     );
     expect(told.match(/konflux\w*|testing farm|\btf_\w+/gi) ?? []).toEqual([]);
-  }, 240_000);
+  }, 300_000);
 
   it('a kubeconfig that cannot be used is said on the workflow, without a word of it', async () => {
     const kubeconfig = JSON.stringify({ users: [{ name: 'u', user: { token: 'canary-kubeconfig-0001' } }] });
@@ -121,5 +121,5 @@ describe('all data sources in one run', () => {
       message: expect.stringContaining('spec.dataSources.konflux: kubeconfig'),
     });
     expect(leaks({ shown, log: world.operator.log() }, { token: 'canary-kubeconfig-0001' })).toEqual([]);
-  }, 240_000);
+  }, 300_000);
 });

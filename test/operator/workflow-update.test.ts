@@ -46,7 +46,7 @@ const change = (spec: object) =>
 async function noteOf(run: string): Promise<string> {
   const before = world.notes().length;
   await world.startRun(run);
-  const ended = await world.waitEnd(run, 120_000);
+  const ended = await world.waitEnd(run);
   expect(ended.status?.phase, JSON.stringify(ended.status?.conditions)).toBe('Succeeded');
   return world.notes()[before] ?? '';
 }
@@ -114,7 +114,7 @@ it('a run under way keeps the configuration it began with, also when another rep
   const next = await world.restart();
   await next.waitReady(120_000);
   gate.resolve();
-  const ended = await world.waitEnd('in-flight', 120_000);
+  const ended = await world.waitEnd('in-flight');
   // One call more than the new configuration allows.
   expect(ended.status).toMatchObject({ phase: 'Succeeded', holder: { epoch: 2 }, iterations: 2 });
   expect(ended.status?.workflow?.revision).toBe(revision);

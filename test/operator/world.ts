@@ -106,7 +106,7 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
     workflow(namespaces, {
       project: PROJECT,
       model: { name: Object.keys(options.scripts)[0] ?? 'none', baseURL: openai.url },
-      spec: { limits: { timeout: '60s' }, ...options.workflowSpec },
+      spec: { limits: { timeout: '5m' }, ...options.workflowSpec },
     }),
   );
   const plain: OperatorProcessOptions = {
@@ -143,7 +143,7 @@ export async function aWorld(cluster: Cluster, options: WorldOptions): Promise<W
     },
     getRun: async (name) =>
       JSON.parse(await cluster.kubectl(['get', 'agentrun', name, '-n', namespaces.agents, '-o', 'json'])),
-    async waitRun(name, what, predicate, timeoutMs = 60_000) {
+    async waitRun(name, what, predicate, timeoutMs = PATIENCE_MS) {
       const deadline = Date.now() + timeoutMs;
       for (;;) {
         const found = await world.getRun(name);

@@ -46,7 +46,7 @@ beforeAll(async () => {
   await create(widget('a', here), widget('b', here), widget('c', here), widget('d', there));
   for (const name of ['everywhere', 'here', 'nowhere'])
     kubeconfigs.set(name, await readFile(await cluster.kubeconfigFor(here, name), 'utf8'));
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   const names = ['widgets', 'gadgets'].map((plural) => `crd/${plural}.${group}`);
   await cluster.kubectl(['delete', ...names, '--wait=false', '--ignore-not-found']);
