@@ -31,6 +31,16 @@ function references() {
 
 const ref = (name: string) => ({ name, key: 'token' });
 const project = { path: 'group/app', actionTokenSecretRef: ref('action') };
+const delivery = {
+  bumps: { labels: ['bump'], authors: [] },
+  edits: { allowPaths: ['apps/**'], denyPaths: [], allOrNothing: true, maxAttempts: 2 },
+  explainGreen: true,
+  migrateDroppedVersions: true,
+  structuralMigration: true,
+  migrateMaxDocs: 5,
+  upstreamNotes: { enabled: true, maxReleases: 5, maxCommits: 10, maxBodyChars: 4000 },
+  needsHumanLabel: 'needs-human',
+};
 const withRead = { dataSources: { gitlab: { allowedProjects: [], tokenSecretRef: ref('read') } } };
 
 describe('references', () => {
@@ -88,6 +98,24 @@ describe('references', () => {
     const found = await konfluxKubeconfig(aWorkflow(konflux('read')));
     expect(found.kind === 'Ok' && found.value?.reveal()).toBe('glpat-read');
     expect(told).toEqual(['glpat-read']);
+  });
+
+  it('give the kubeconfig of live reads of the tool tier, and none while they are off', async () => {
+    const { liveKubeconfig, told } = references();
+    const reads = (enabled: boolean, name: string) => {
+      const liveReads = { enabled, kubeconfigSecretRef: ref(name) };
+      return liveKubeconfig(aWorkflow({ delivery: { ...delivery, liveReads } }));
+    };
+    expect(await liveKubeconfig(aWorkflow())).toEqual({ kind: 'Ok', value: undefined });
+    expect(await reads(false, 'read')).toEqual({ kind: 'Ok', value: undefined });
+    expect(await reads(true, 'action')).toMatchObject({
+      kind: 'Invalid',
+      reason: 'WrongTier',
+      message: expect.stringMatching(/^spec\.delivery\.liveReads\.kubeconfigSecretRef: /),
+    });
+    expect(told).toEqual([]);
+    const found = await reads(true, 'read');
+    expect(found.kind === 'Ok' && found.value?.reveal()).toBe('glpat-read');
   });
 
   it('need no model key where the workflow names none', async () => {
