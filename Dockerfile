@@ -19,6 +19,7 @@ COPY --from=build /src/package.json ./
 COPY --from=build /src/node_modules ./node_modules
 COPY --from=build /src/dist ./dist
 COPY prompts ./prompts
+COPY evals ./evals
 # Any uid works: OpenShift gives its own.
 USER 65532:65532
 EXPOSE 8080

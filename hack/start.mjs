@@ -16,6 +16,7 @@ const commands = {
   test: [[node, 'hack/test/main.ts']],
   bench: [[node, '--expose-gc', 'bench/main.ts']],
   check: [[node, 'hack/test/main.ts', '--quick']],
+  eval: [[node, 'src/main.ts', 'eval']],
   lint: [
     [node, bin('biome'), 'check', '.'],
     [node, bin('depcruise'), 'src', 'hack', 'test', 'bench'],

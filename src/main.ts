@@ -2,6 +2,7 @@
 import { basename, isAbsolute } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { addConfigCommand } from './cli/config-command.ts';
+import { addEvalCommand } from './cli/eval-command.ts';
 import { addMcpCommand } from './cli/mcp-command.ts';
 import { addRunCommand } from './cli/run-command.ts';
 import { type OperatorSettings, readOperatorSecrets, SettingsError } from './settings/operator.ts';
@@ -225,6 +226,12 @@ addMcpCommand(program, async (settings) => {
   const { listMcpTools } = await import('./main/mcp-list.ts');
   const { stdout, stderr } = process;
   await listMcpTools(settings, { env, stdout, stderr, interrupt: interruption() });
+});
+
+addEvalCommand(program, async (settings) => {
+  const { evaluate } = await import('./main/eval.ts');
+  const { stdout, stderr } = process;
+  process.exitCode = await evaluate(settings, { env, stdout, stderr, interrupt: interruption() });
 });
 
 program

@@ -68,6 +68,12 @@ describe('wrongDirection', () => {
     expect(wrongDirection(BEFORE, aReport({}, { applications: [] }), [edit('false')])).toMatch(/take back/);
   });
 
+  it('lets the edited value be rendered', () => {
+    const mirrored = (to: string) => aReport({ changed: [changed('data.daemon', '"true"', to)] });
+    expect(wrongDirection(BEFORE, mirrored('"false"'), [edit('false')])).toBeUndefined();
+    expect(wrongDirection(BEFORE, mirrored('"auto"'), [edit('false')])).toMatch(/data.daemon/);
+  });
+
   it('lets a second version move with the first', () => {
     const after = aReport({ changed: [changed('spec.image', '"agent:v1.4.0"', '"agent:v1.5.1"')] });
     expect(wrongDirection(BEFORE, after, [edit('v1.5.1')])).toBeUndefined();

@@ -90,7 +90,7 @@ function changeBesides(
     // An object that is back has changed with the chart's version; what it was is not in the report.
     if (was.removed.some((one) => same(one, object))) continue;
     const known = was.changed.find((one) => same(one, object));
-    const field = object.fields.find((one) => !isKnown(one, known) && !isPin(one, edits));
+    const field = object.fields.find((one) => !isKnown(one, known) && !isEdited(one, edits));
     if (field !== undefined)
       return `with the edits ${object.kind}/${object.name} changes at ${field.path}, which the version alone does not bring about`;
   }
@@ -102,9 +102,11 @@ type Field = ObjectChange['fields'][number];
 const isKnown = ({ path, to }: Field, known: ObjectChange | undefined): boolean =>
   known?.fields.some((one) => one.path === path && one.to === to) ?? false;
 
-/** A second version that moves with the first one: what it may be is held against the evidence. */
-const isPin = ({ to }: Field, edits: readonly AppliedEdit[]): boolean =>
-  edits.some((edit) => isVersionShaped(edit.to) && (to ?? '').includes(edit.to));
+/** The edited value itself, as it is rendered; or a second version that moves with the first one. */
+const isEdited = ({ from, to }: Field, edits: readonly AppliedEdit[]): boolean =>
+  edits.some(
+    (edit) => (to ?? '').includes(edit.to) && ((from ?? '').includes(edit.from) || isVersionShaped(edit.to)),
+  );
 
 const same = (one: ObjectRef, other: ObjectRef): boolean =>
   one.apiVersion === other.apiVersion &&

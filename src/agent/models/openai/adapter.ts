@@ -19,13 +19,15 @@ export interface OpenAiOptions {
   readonly timeoutMs?: number;
   /** Left to the server when absent: names and ceilings of this setting differ between servers. */
   readonly maxOutputTokens?: number;
+  /** `low`, `medium`, `high`, or what else the server knows; absent: its own choice. */
+  readonly reasoningEffort?: string;
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 
 /** Chat completions as OpenAI, vLLM, llama.cpp, Ollama and others serve them; not streamed. */
 export function createOpenAiModel(options: OpenAiOptions): Model {
-  const { name, http, apiKey, maxOutputTokens, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { name, http, apiKey, maxOutputTokens, reasoningEffort, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const endpoint: Endpoint = {
     model: name,
     url: `${options.baseUrl.replace(/\/+$/, '')}/chat/completions`,
@@ -36,7 +38,10 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
 
   async function generate(request: GenerateRequest): Promise<ModelResponse> {
     const history = historyOf(request.contents);
-    const asked = chatRequest(name, request, history, maxOutputTokens);
+    const asked: ChatRequest = {
+      ...chatRequest(name, request, history, maxOutputTokens),
+      ...(reasoningEffort !== undefined && { reasoning_effort: reasoningEffort }),
+    };
     const send = (sent: ChatRequest) =>
       postJson(http, endpoint, jsonBytes(sent, ['messages']), { headers, timeoutMs, signal: request.signal });
     const body = await postPlainer(asked, send, /temperature/i, withoutTemperature);

@@ -36,6 +36,7 @@ export interface ChatRequest {
   }[];
   readonly max_tokens?: number;
   readonly temperature?: 0;
+  readonly reasoning_effort?: string;
   readonly response_format?: {
     readonly type: 'json_schema';
     readonly json_schema: {
