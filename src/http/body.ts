@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { arriving } from './arriving.ts';
 import type { Deadline } from './deadline.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -49,14 +50,10 @@ export async function* readDecoded(
   const body = decoded(answer);
   let size = 0;
   try {
-    for await (const chunk of body) {
-      // A slow reader is no silent server.
-      idle?.pause();
-      const bytes: Uint8Array = chunk;
-      size += bytes.length;
+    for await (const chunk of arriving(body, idle)) {
+      size += chunk.length;
       if (size > maxBytes) throw tooLarge(answer, maxBytes);
-      yield bytes;
-      idle?.start();
+      yield chunk;
     }
   } catch (error) {
     throw answer.explain(error);

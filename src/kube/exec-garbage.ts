@@ -25,7 +25,8 @@ export interface Collector {
  * writes 10 GiB, or 200 MB slowly, would cost that much of garbage. A collection of the young generation takes a
  * millisecond or two and frees nearly all of it, since a message is done with within a moment. Not always: a buffer
  * that was on its way during two collections becomes old, and what it refers to stays with it, so that now and then
- * a full collection is due. One counter for all execs of a connection, so that many at once have the same bound.
+ * a full collection is due. One counter for all execs of a connection, so that many at once have the same bound, and
+ * one for what a program of this machine is given.
  */
 export class BufferGarbage {
   readonly #collector: Collector;
@@ -53,8 +54,16 @@ export class BufferGarbage {
   }
 }
 
-/** V8's own `gc`, which a context made under this flag has; no other context gets it. */
+let known: Collector | undefined;
+
+/** One for the process: it costs a context. */
 function v8Collector(): Collector {
+  known ??= newCollector();
+  return known;
+}
+
+/** V8's own `gc`, which a context made under this flag has; no other context gets it. */
+function newCollector(): Collector {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
   setFlagsFromString('--no-expose-gc');

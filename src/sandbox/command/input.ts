@@ -1,6 +1,8 @@
 import type { ByteSink } from '../../kube/exec.ts';
 
-const ENDED = Symbol('ended');
+type Arrival =
+  | { readonly kind: 'Next'; readonly next: IteratorResult<Uint8Array> }
+  | { readonly kind: 'Failure'; readonly cause: unknown };
 
 /** A command's input, as long as the command wants it. */
 export class CommandInput implements AsyncIterable<Uint8Array> {
@@ -9,7 +11,9 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
   readonly #chunks: AsyncIterable<Uint8Array>;
   readonly #endCommand: () => Promise<unknown>;
   #ended = false;
-  /** Ends the wait for the source's next chunk. */
+  /** What the source has answered last, until it is taken. */
+  #arrival: Arrival | undefined;
+  /** Ends the wait for it. */
   #wake: () => void = () => undefined;
 
   /**
@@ -31,9 +35,15 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
     const iterator = this.#chunks[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const next = await this.#next(iterator);
-        if (next === ENDED || next.done === true) return;
-        yield next.value;
+        const arrival = await this.#next(iterator);
+        if (arrival === undefined) return;
+        if (arrival.kind === 'Failure') {
+          this.failure = { cause: arrival.cause };
+          await this.#endCommand();
+          throw arrival.cause;
+        }
+        if (arrival.next.done === true) return;
+        yield arrival.next.value;
       }
     } finally {
       // Not waited for: a source that is waiting itself would hold up the end.
@@ -42,24 +52,30 @@ export class CommandInput implements AsyncIterable<Uint8Array> {
   }
 
   /**
-   * Whichever comes first. A race against one promise that stands for the end would do it in a line, and keep every
-   * chunk until the command is over: a promise holds on to all that ever raced against it.
+   * The source's answer, or undefined when the command's end comes first; what comes afterwards, a failure too, is
+   * nobody's. A race of promises would do it in a line and keep every chunk until the command is over: a promise holds
+   * on to all that ever raced against it. What refers to a chunk must not live as long as this either: the collector
+   * would take the chunks for old, and find them late.
    */
-  async #next(iterator: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array> | typeof ENDED> {
-    if (this.#ended) return ENDED;
-    const first = Promise.withResolvers<IteratorResult<Uint8Array> | typeof ENDED>();
-    this.#wake = () => first.resolve(ENDED);
-    // When the command's end comes first, a failure afterwards is nobody's: it settles nothing.
-    iterator.next().then(first.resolve, first.reject);
-    try {
-      return await first.promise;
-    } catch (cause) {
-      this.failure = { cause };
-      await this.#endCommand();
-      throw cause;
-    } finally {
-      this.#wake = () => undefined;
-    }
+  async #next(iterator: AsyncIterator<Uint8Array>): Promise<Arrival | undefined> {
+    if (this.#ended) return undefined;
+    iterator.next().then(this.#onNext, this.#onFailure);
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    const arrival = this.#arrival;
+    this.#arrival = undefined;
+    return arrival;
+  }
+
+  readonly #onNext = (next: IteratorResult<Uint8Array>): void => this.#arrived({ kind: 'Next', next });
+
+  readonly #onFailure = (cause: unknown): void => this.#arrived({ kind: 'Failure', cause });
+
+  #arrived(arrival: Arrival): void {
+    if (this.#ended) return;
+    this.#arrival = arrival;
+    this.#wake();
   }
 }
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { ByteSink } from '../../kube/exec.ts';
+import { BufferGarbage } from '../../kube/exec-garbage.ts';
 
 export interface Program {
   /** Looked up in the PATH of `env` when it is no path. */
@@ -83,6 +84,7 @@ const QUEUED_BYTES = 512 * 1024;
 
 /** A command that ends before it has read its input closes the pipe: that is its right. */
 async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promise<void> {
+  const garbage = new BufferGarbage();
   let open = true;
   // One wait at a time: promises that race against one that stands for the end would all be kept until it comes.
   let wake: () => void = () => undefined;
@@ -96,6 +98,7 @@ async function feed(target: Writable, source: AsyncIterable<Uint8Array>): Promis
     for await (const chunk of source) {
       if (!open) return;
       target.write(chunk);
+      garbage.add(chunk.length);
       if (!open || target.writableLength < QUEUED_BYTES) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
