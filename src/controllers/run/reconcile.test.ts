@@ -46,6 +46,11 @@ function world(run: AgentRun, deps: Partial<RunDeps>) {
       isHolderAlive: async () => true,
       workflow: async () => aWorkflow({ publish: { kind: 'None', internal: true, progress: false } }),
       sourceAccess: async () => ready,
+      mergeRequests: {
+        get: async () => ({ kind: 'Refused', status: 404, message: 'not asked for' }),
+        accessLevel: async () => ({ kind: 'Refused', status: 404, message: 'not asked for' }),
+        pushAuthor: async () => ({ kind: 'Refused', status: 404, message: 'not asked for' }),
+      },
       prompt: async () => ({ kind: 'Ok', value: 'Look.' }),
       ...deps,
     },

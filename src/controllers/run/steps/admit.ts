@@ -39,10 +39,13 @@ export async function admit(context: StepContext): Promise<StepResult> {
   const refused = await refusedSession(context);
   if (refused !== undefined) return refuse(context, 'InvalidSpec', refused);
 
+  // GitLab is asked beside the references, and heard when they stand.
+  const asked = begun(deps.mergeRequests.get(run.spec.mergeRequest, signal));
+  const access = begun(deniedUser(context));
   const missing = await unresolved(context, workflow);
   if (missing.invalid !== undefined) return refuse(context, 'InvalidSpec', missing.invalid);
 
-  const facts = await deps.mergeRequests.get(run.spec.mergeRequest, signal);
+  const facts = await asked;
   if (facts.kind === 'Refused') {
     const what = `GitLab answers ${facts.status} for merge request ${project}!${iid}: ${facts.message}`;
     return facts.status === 404
@@ -55,7 +58,7 @@ export async function admit(context: StepContext): Promise<StepResult> {
   }
   const sha = run.spec.mergeRequest.sha ?? facts.value.sha;
   const [denied, repeated, revision] = await Promise.all([
-    deniedUser(context),
+    access,
     repetition(context, workflow, sha),
     deps.pins.pin(workflow),
   ]);
@@ -115,6 +118,12 @@ export async function admit(context: StepContext): Promise<StepResult> {
         : []),
     ),
   };
+}
+
+/** One that fails before it is waited for, or that nobody waits for any more, is no unhandled rejection. */
+function begun<T>(work: Promise<T>): Promise<T> {
+  work.catch(() => undefined);
+  return work;
 }
 
 type References =
