@@ -27,3 +27,15 @@ export async function loadBuiltinPrompt(name: string, directory: URL = PROMPTS):
     );
   }
 }
+
+/** As `loadBuiltinPrompt`, each read once: the files come with the image. What could not be read is tried again. */
+export function builtinPrompts(
+  load: (name: string) => Promise<string> = loadBuiltinPrompt,
+): (name: string) => Promise<string> {
+  const known = new Map<string, string>();
+  return async (name) => {
+    const text = known.get(name) ?? (await load(name));
+    known.set(name, text);
+    return text;
+  };
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBuiltinPrompt } from './prompt-files.ts';
+import { builtinPrompts, loadBuiltinPrompt } from './prompt-files.ts';
 import {
   BASE_SYSTEM_PROMPT,
   CONTINUATION_PROMPT,
@@ -42,6 +42,19 @@ test.each(['nope', '../loop/base', ''])(
     await expect(loadBuiltinPrompt(name)).rejects.toThrow(/Use one of: analyze-failures/);
   },
 );
+
+test('a built-in prompt is read once, and again only when it could not be read', async () => {
+  const reads: string[] = [];
+  const prompt = builtinPrompts(async (name) => {
+    reads.push(name);
+    if (reads.length === 1) throw new Error('too many open files');
+    return `You look at ${name}.`;
+  });
+  await expect(prompt('code-review')).rejects.toThrow('too many open files');
+  expect(await prompt('code-review')).toBe('You look at code-review.');
+  expect(await prompt('code-review')).toBe('You look at code-review.');
+  expect(reads).toHaveLength(2);
+});
 
 test('nothing is said to the model in a normal turn without a nudge', () => {
   const outlook = {

@@ -1,7 +1,7 @@
 import { chooseModel, type ModelChoice } from '../agent/models/choose.ts';
 import type { Model } from '../agent/models/port.ts';
 import type { GoogleCredentials } from '../agent/models/vertex/credentials.ts';
-import { loadBuiltinPrompt } from '../agent/prompt-files.ts';
+import { builtinPrompts } from '../agent/prompt-files.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
 import type { HttpClient } from '../http/client.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
@@ -28,7 +28,7 @@ export function joinReferences(
     readSecret: shareMs === 0 ? readSecret : sharedReads(readSecret, shareMs, () => clock.monotonicMs()),
     readConfigMapKey: async (namespace, name, key) =>
       (await kube.get(CONFIG_MAP, { namespace, name }))?.data?.[key],
-    readBuiltinPrompt: (name) => loadBuiltinPrompt(name),
+    readBuiltinPrompt: builtinPrompts(),
     onSecret,
   });
 }
