@@ -6,6 +6,7 @@ import type { PoolMetrics } from '../controllers/pool/metrics.ts';
 import { runReaper } from '../controllers/pool/reap.ts';
 import { createSessionReconciler } from '../controllers/session/reconcile.ts';
 import { createWorkflowReconciler } from '../controllers/workflow/reconcile.ts';
+import { wokenByRun } from '../controllers/workflow/wakes.ts';
 import type { AgentRun } from '../crds/agent-run.ts';
 import type { AgentSession } from '../crds/agent-session.ts';
 import type { AgentWorkflow } from '../crds/agent-workflow.ts';
@@ -128,7 +129,7 @@ function sessionKeys({ metadata }: KubeObject, sessions: Informer<AgentSession>)
 }
 
 function workflowController(parts: LeaderParts): Controller {
-  const { kube, events, references, notes, runs, workflows, revisions, namespace, log } = parts;
+  const { kube, events, references, notes, runs, workflows, revisions, log } = parts;
   const reconcile = createWorkflowReconciler({
     kube,
     events,
@@ -148,7 +149,7 @@ function workflowController(parts: LeaderParts): Controller {
   });
   return createController({
     name: 'agentworkflow',
-    sources: [from(workflows), from(runs, ({ object }) => [`${namespace}/${object.spec.workflowRef.name}`])],
+    sources: [from(workflows), from(runs, wokenByRun)],
     reconcile: (key) => reconcile(refOfKey(key)),
     logger: log,
   });

@@ -47,8 +47,8 @@ interface Looked {
 }
 
 /**
- * Keeps a workflow's conditions true, and the last spec that was accepted, for the time when a bad one comes: what it names exists, has the right tier, and GitLab knows its bots. Every
- * change of a run wakes it too, for `activeRuns`; Secrets and GitLab are asked only when their time has come.
+ * Keeps a workflow's conditions true, and the last spec that was accepted, for the time when a bad one comes: what it names exists, has the right tier, and GitLab knows its bots. A
+ * run that comes or ends wakes it too, for `activeRuns`; Secrets and GitLab are asked only when their time has come.
  */
 export function createWorkflowReconciler(deps: WorkflowDeps) {
   const looked = new Map<string, Looked>();
