@@ -113,7 +113,7 @@ async function deliverBinary(bytes: Uint8Array, delivery: Delivery): Promise<Res
 async function deliverBinaryStream(output: StreamOutput, delivery: Delivery): Promise<Result> {
   const { sandbox, counter, toolName, metadata, signal } = delivery;
   const source = watch(output);
-  if (!sandbox) return { error: WITHOUT_SANDBOX, bytes: await drain(source.chunks()), ...metadata };
+  if (!sandbox) return { error: WITHOUT_SANDBOX, bytes: await sizeOf(source.chunks()), ...metadata };
   const path = spillPath(`${toolName}_${counter.next()}`, output.suffix);
   const { bytes } = await sandbox.streamToFile(path, source.chunks(), { signal });
   return { saved_to: path, bytes, ...source.remarks(), ...metadata };
@@ -155,9 +155,15 @@ async function* joined(start: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
   yield* rest;
 }
 
-async function drain(chunks: AsyncIterable<Uint8Array>): Promise<number> {
+/** Traffic that the size of an output is worth, when nobody can have the output itself. */
+const MAX_COUNTED_BYTES = 1024 * 1024;
+
+async function sizeOf(chunks: AsyncIterable<Uint8Array>): Promise<number | string> {
   let bytes = 0;
-  for await (const chunk of chunks) bytes += chunk.length;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > MAX_COUNTED_BYTES) return `more than ${MAX_COUNTED_BYTES}`;
+  }
   return bytes;
 }
 

@@ -223,6 +223,24 @@ describe('a call that cannot be made', () => {
 });
 
 describe('without a sandbox', () => {
+  test('a binary stream is read no further than a bound, and its size is said to be more', async () => {
+    let read = 0;
+    let closed = false;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (const chunk = Buffer.alloc(64 * 1024); ; read += chunk.length) yield chunk;
+      } finally {
+        closed = true;
+      }
+    }
+    const output: ToolOutput = { kind: 'Stream', chunks: endless(), suffix: '.tar.gz', binary: true };
+    const registry = createRegistry({ tools: [aTool('a', output)] });
+    const { result } = await registry.execute(call('a'), { signal });
+    expect(result).toEqual({ error: expect.stringMatching(/no sandbox/), bytes: 'more than 1048576' });
+    expect(read).toBeLessThan(2 * 1024 * 1024);
+    expect(closed).toBe(true);
+  });
+
   test('the sandbox tools are absent, text is cut to a preview, binary is an error', async () => {
     const tools = [
       aTool('text', { kind: 'Text', text: 'x'.repeat(5000) }),

@@ -39,6 +39,8 @@ const MARKER = /^(?:\S{27} [0-9a-f]{2}[OE][ +])?section_(?:start|end):\d+:[^\s[\
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z [0-9a-f]{2}[OE][ +]$/;
 const TIMESTAMP_SAMPLE = '2000-01-01T00:00:00.000000Z 00O ';
 const WORD = 'section_';
+/** A time, the word, and the character after it. */
+const LONGEST_START = TIMESTAMP_SAMPLE.length + WORD.length + 4;
 /** Stands for all characters of which nothing depends on which one it is. */
 const ANY_OTHER = '\u0100';
 
@@ -145,6 +147,8 @@ export class LogFilter {
 /** Whether a line that starts so may still turn out to be a marker, with or without its time. */
 function mayBecomeMarker(line: string): boolean {
   if (line.length > MAX_MARKER) return false;
+  // It was looked at with each character that came, and had a marker's beginning when it was no longer than that.
+  if (line.length > LONGEST_START) return true;
   if (WORD.startsWith(line.slice(0, WORD.length))) return true;
   const { length } = TIMESTAMP_SAMPLE;
   // The sample completes a time that is still growing.
