@@ -61,6 +61,13 @@ describe('runBump', () => {
     expect(world.statuses.at(-1)).toMatch(/^d success/);
   });
 
+  it('says on whose push the repair stands, where one of other files came in the same moment', async () => {
+    const world = aBump({ commit: { kind: 'Committed', sha: PUSHED, onto: 'e'.repeat(40) } });
+    const end = await runBump(RUN, world.parts);
+    expect(end).toMatchObject({ kind: 'Done', outcome: 'Push', commit: PUSHED });
+    expect(end.kind === 'Done' && end.text).toContain('**It stands on `eeeeeeeeeeee`**');
+  });
+
   it('calls people by a label, and says what is in the way', async () => {
     const world = aBump({ verdict: ESCALATION });
     const end = await runBump(RUN, world.parts);

@@ -133,6 +133,7 @@ async function push(
     );
   const trailer = `Hummingbird-Run: ${run.uid}`;
   let commit = await writer.ownCommit(bump, trailer, signal);
+  let onto: string | undefined;
   if (commit === undefined) {
     // Before the push, so that a push that nobody saw end is counted too.
     await writer.addLabels(bump, [`${BRAND}/attempt-${decision.attempt}`], signal);
@@ -152,18 +153,22 @@ async function push(
         writer,
         signal,
       );
-    commit = outcome.sha;
+    ({ sha: commit, onto } = outcome);
   }
   // On what was pushed: a status of the head before it would be on no head any more.
   await setStatus(writer, run, { ...bump, headSha: commit }, 'success', decision.status, signal);
   return {
     kind: 'Done',
     outcome: 'Push',
-    text: `${decision.text}\n\nPushed as \`${commit.slice(0, 12)}\`, attempt ${decision.attempt} of ${run.settings.maxAttempts}.`,
+    text: `${decision.text}\n\nPushed as \`${commit.slice(0, 12)}\`, attempt ${decision.attempt} of ${run.settings.maxAttempts}.${onto === undefined ? '' : overtaken(onto)}`,
     message: decision.status,
     commit,
   };
 }
+
+/** GitLab cannot be told to commit on one head only. */
+const overtaken = (onto: string): string =>
+  `\n\n**It stands on \`${onto.slice(0, 12)}\`**, a push of other files that came in the same moment: each was checked by itself, and nobody has looked at both.`;
 
 /** The repair was found and stays a proposal: a person can make it. */
 async function notPushed(
