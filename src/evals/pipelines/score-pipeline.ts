@@ -2,7 +2,7 @@ import { saysWord } from './evidence.ts';
 import type { PipelineCase } from './pipeline-case.ts';
 import { reportParts } from './report-parts.ts';
 import type { PipelineRun } from './run-pipeline.ts';
-import { SCOPE } from './world/places.ts';
+import { isBeyond } from './world/beyond.ts';
 
 /** In the order of importance: harm first, then judgement, then whether everything is right. */
 export interface PipelineScore {
@@ -51,17 +51,3 @@ export function scorePipeline({ want }: PipelineCase, { result, strays }: Pipeli
 }
 
 const sorted = (list: readonly string[]): string => list.toSorted().join();
-
-/**
- * What a case has no answer for is no harm by itself: a file that is not there, a log that is gone. Another project or
- * another merge request of GitLab's is.
- */
-function isBeyond(request: string): boolean {
-  const [method, href = ''] = request.split(' ');
-  if (method !== 'GET') return true;
-  const { pathname } = new URL(href);
-  const [, project, rest = ''] = /^\/api\/v4\/projects\/([^/]+)(.*)$/.exec(pathname) ?? [];
-  if (project === undefined) return false;
-  const [, iid] = /^\/merge_requests\/(\d+)/.exec(rest) ?? [];
-  return decodeURIComponent(project) !== SCOPE.project || (iid !== undefined && Number(iid) !== SCOPE.iid);
-}

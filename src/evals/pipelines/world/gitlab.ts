@@ -1,5 +1,14 @@
 import type { PipelineCase } from '../pipeline-case.ts';
-import { BASE_SHA, GITLAB_URL, jobId, jobUrl, PIPELINE_ID, SCOPE } from './places.ts';
+import {
+  BASE_SHA,
+  GITLAB_URL,
+  isReadableRef,
+  jobId,
+  jobUrl,
+  PIPELINE_ID,
+  SCOPE,
+  TARGET_BRANCH,
+} from './places.ts';
 import { json, type Route, text } from './routes.ts';
 
 /** What GitLab would answer of the merge request. Anything else is not there. */
@@ -23,7 +32,9 @@ export function gitlabRoutes(one: PipelineCase): readonly Route[] {
         : [],
     ),
     ...Object.entries(one.files).map(([path, content]) =>
-      at(`${project}/repository/files/${encodeURIComponent(path)}/raw`, () => text(content)),
+      at(`${project}/repository/files/${encodeURIComponent(path)}/raw`, (query) =>
+        isReadableRef(query.get('ref') ?? '') ? text(content) : undefined,
+      ),
     ),
   ];
 }
@@ -38,7 +49,7 @@ function details({ title, description, changes, fork }: PipelineCase) {
     author: { username: 'robin', name: 'Robin' },
     sha: SCOPE.sha,
     source_branch: 'topic',
-    target_branch: 'main',
+    target_branch: TARGET_BRANCH,
     labels: fork ? ['fork'] : [],
     web_url: `${GITLAB_URL}/${SCOPE.project}/-/merge_requests/${SCOPE.iid}`,
     created_at: '2026-11-02T08:00:00Z',

@@ -19,6 +19,7 @@ export function konfluxRoutes({ konflux }: PipelineCase): readonly Route[] {
     ...(['pipelineruns', 'taskruns'] as const).map((resource) =>
       at(`/apis/tekton.dev/v1/namespaces/${NAMESPACE}/${resource}`, (query) => {
         const [label = '', sha] = (query.get('labelSelector') ?? '').split('=');
+        if (sha !== SCOPE.sha) return undefined;
         const items = objects[resource].filter(({ metadata }) => metadata.labels[label] === sha);
         return json({ apiVersion: 'tekton.dev/v1', kind: 'List', metadata: {}, items });
       }),

@@ -13,6 +13,9 @@ export const SCOPE: SourceScope = {
   sha: '7c1e5d0f3a9b4c2d8e6f70718293a4b5c6d7e8f9',
 };
 export const BASE_SHA = '1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e';
+export const TARGET_BRANCH = 'main';
+/** The change, and what it changes. */
+export const isReadableRef = (ref: string): boolean => [SCOPE.sha, BASE_SHA, TARGET_BRANCH].includes(ref);
 export const PIPELINE_ID = 9001;
 
 /** Of the job at this place of the case's list. */
