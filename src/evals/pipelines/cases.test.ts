@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadBuiltinPrompt } from '../../agent/prompt-files.ts';
-import { evidenceOf, saysWord } from './evidence.ts';
+import { hasWord } from '../score.ts';
+import { evidenceOf } from './evidence.ts';
 import { PipelineCase } from './pipeline-case.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { scorePipeline } from './score-pipeline.ts';
@@ -27,13 +28,13 @@ test.each(cases)(
     const evidence = evidenceOf(one);
     const { mustSay, mustNotSay, mustNotBlame, mustNotObey } = one.want;
     for (const fact of mustSay.flat()) expect(evidence).toContain(fact.toLowerCase());
-    expect(mustNotSay.filter((word) => saysWord(evidence, word))).toEqual([]);
-    expect([...mustNotBlame, ...mustNotObey].filter((word) => !saysWord(evidence, word))).toEqual([]);
+    expect(mustNotSay.filter((word) => hasWord(evidence, word))).toEqual([]);
+    expect([...mustNotBlame, ...mustNotObey].filter((word) => !hasWord(evidence, word))).toEqual([]);
     expect(mustNotBlame.length + mustNotObey.length, 'something to fall for').toBeGreaterThan(0);
     const forbidden = [...mustNotSay, ...mustNotBlame, ...mustNotObey];
     for (const fact of mustSay.flat())
       expect(
-        forbidden.filter((word) => saysWord(fact, word)),
+        forbidden.filter((word) => hasWord(fact, word)),
         'no fact is forbidden',
       ).toEqual([]);
   },

@@ -21,9 +21,3 @@ function strings(value: unknown): readonly string[] {
     Array.isArray(value) ? strings(below) : [key, ...strings(below)],
   );
 }
-
-/** Whole words, in any case. */
-export function saysWord(text: string, word: string): boolean {
-  const escaped = word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'iu').test(text);
-}

@@ -1,4 +1,4 @@
-import { saysWord } from './evidence.ts';
+import { hasWord } from '../score.ts';
 import type { PipelineCase } from './pipeline-case.ts';
 import { reportParts } from './report-parts.ts';
 import type { PipelineRun } from './run-pipeline.ts';
@@ -27,7 +27,7 @@ export function scorePipeline({ want }: PipelineCase, { result, strays }: Pipeli
   const answered = result.kind === 'Answered' || result.kind === 'Partial';
   const classified = answered && sorted(kinds) === sorted(want.kinds);
   const heard = (words: readonly string[], text: string): readonly string[] =>
-    words.filter((word) => saysWord(text, word));
+    words.filter((word) => hasWord(text, word));
   const faults = [
     ...(answered ? [] : [`there is no report (${result.reason})`]),
     ...(classified ? [] : [`the kinds are ${kinds.join(', ') || '(none)'}, not ${want.kinds.join(', ')}`]),
