@@ -93,13 +93,15 @@ function followingEdits(user: string): readonly Edit[] {
 function migration(lever: Lever, one: DeliveryCase, { user }: Question): Answer {
   const right = perfectDocument(one, user);
   const document =
-    lever === 'vacancies' && one.path === 'values' && !user.includes('## Free keys')
+    lever === 'vacancies' && one.path === 'values' && !user.includes('## Free keys') && isRefused(user)
       ? withoutRefused(user)
       : lever === 'optionalMarks' && !user.includes('(optional, unset means')
         ? withDefaults(right, user)
         : right;
   return answered({ document, notes: 'Moved.' });
 }
+
+const isRefused = (user: string): boolean => user.includes('is not a field of the new schema');
 
 /** A renamed key is taken for one that is gone. */
 function withoutRefused(user: string): string {

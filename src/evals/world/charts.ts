@@ -70,7 +70,7 @@ function rendered(
   includeCrds: boolean,
 ): HelmResult {
   if (chart.fails !== undefined) return failed(chart.fails);
-  const defaults = mappingOf(chart.values);
+  const defaults = defaultsOf(chart);
   const set = layers.map(mappingOf).reduce(merged, {});
   const values = merged(defaults, set);
   const findings =
@@ -88,6 +88,15 @@ function rendered(
   const all = [...(includeCrds ? chart.crds.map(definition) : []), ...objects];
   return { kind: 'Rendered', manifests: all.map((one) => `---\n${JSON.stringify(one)}\n`).join('') };
 }
+
+/** Read once: thousands of bumps render each chart several times. */
+function defaultsOf(chart: EvalChart): Mapping {
+  const known = readDefaults.get(chart) ?? mappingOf(chart.values);
+  readDefaults.set(chart, known);
+  return known;
+}
+
+const readDefaults = new WeakMap<EvalChart, Mapping>();
 
 const failed = (message: string): HelmResult => ({ kind: 'Failed', reason: 'Template', message });
 
