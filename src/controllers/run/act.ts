@@ -1,11 +1,12 @@
 import { AGENT_RUNS } from '../../crds/agent-run.ts';
 import { RUN_FINALIZER } from '../../crds/meta.ts';
 import * as finalizers from '../../kube/finalizers.ts';
+import { isTrue } from '../conditions.ts';
 import type { Step } from './decide.ts';
 import { StopReason } from './execution.ts';
 import { forget } from './local.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from './step.ts';
-import { admit } from './steps/admit.ts';
+import { admit, beginAdmission } from './steps/admit.ts';
 import { askApprovals, settleApprovals, tellApprovals } from './steps/approval.ts';
 import { finish } from './steps/end.ts';
 import { recordProgress, startLoop, takeResult } from './steps/loop.ts';
@@ -107,6 +108,7 @@ function takeHold(context: StepContext): StepResult {
   const uid = run.metadata.uid ?? '';
   // Handles of an earlier hold speak for it, not for this one.
   forget(local, uid);
+  if (!isTrue(run.status?.conditions, 'Admitted')) beginAdmission(context);
   const now = deps.clock.now().toISOString();
   const before = run.status?.holder;
   if (before !== undefined && before.replica !== deps.holderName)

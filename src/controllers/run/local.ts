@@ -1,8 +1,18 @@
 import type { AgentWorkflow } from '../../crds/agent-workflow.ts';
 import type { ObjectRef } from '../../kube/port.ts';
+import type { MergeRequestFacts, NoteOutcome } from '../../notes/port.ts';
 import type { Sandbox } from '../../sandbox/port.ts';
 import { type Execution, StopReason } from './execution.ts';
 import type { ProgressEdits } from './progress.ts';
+
+/** Reads of GitLab that an admission waits for. They reject without being unhandled. */
+export interface AskedGitLab {
+  /** Monotonic. */
+  readonly sinceMs: number;
+  readonly facts: Promise<NoteOutcome<MergeRequestFacts>>;
+  /** Why the user behind the run may not start it. */
+  readonly denied: Promise<string | undefined>;
+}
 
 /**
  * What this process holds of the runs it works on, by their uid. Nothing here is needed to go on after a restart:
@@ -11,6 +21,8 @@ import type { ProgressEdits } from './progress.ts';
 export interface LocalState {
   readonly sandboxes: Map<string, Sandbox>;
   readonly executions: Map<string, Execution>;
+  /** Begun with the hold, for the admission that follows it at once. */
+  readonly asked: Map<string, AskedGitLab>;
   /** Runs that have the session they go on with in the store, as they found it. */
   readonly openSessions: Set<string>;
   /** Of those: which run had saved the session. */
@@ -36,6 +48,7 @@ export interface LocalState {
 export const emptyLocalState = (): LocalState => ({
   sandboxes: new Map(),
   executions: new Map(),
+  asked: new Map(),
   openSessions: new Set(),
   savedBy: new Map(),
   reclaimed: new Set(),
@@ -52,6 +65,7 @@ export const emptyLocalState = (): LocalState => ({
 export function forget(local: LocalState, uid: string): void {
   local.sandboxes.delete(uid);
   local.executions.delete(uid);
+  local.asked.delete(uid);
   local.openSessions.delete(uid);
   local.savedBy.delete(uid);
   local.reclaimed.delete(uid);

@@ -4,7 +4,7 @@ import { aStep } from '../../../../test/builders/step.ts';
 import { aWorkflow } from '../../../../test/builders/workflow.ts';
 import type { MergeRequestFacts, MergeRequests, NoteOutcome } from '../../../notes/port.ts';
 import type { RunDeps } from '../deps.ts';
-import { admit } from './admit.ts';
+import { admit, beginAdmission } from './admit.ts';
 
 const workflow = aWorkflow({ publish: { kind: 'None', internal: true, progress: false } });
 const run = aRun({}, { spec: { trigger: { kind: 'Pipeline', userId: 7, user: 'ann' } } });
@@ -58,4 +58,36 @@ test('what is missing is said although GitLab is away', async () => {
     reason: 'InvalidSpec',
     message: expect.stringContaining('model-key'),
   });
+});
+
+test('what was asked while the hold was written is not asked again', async () => {
+  const { context, asked } = step(
+    async () => ({ kind: 'Refused', status: 404, message: 'Not found' }),
+    async () => missing,
+  );
+  beginAdmission(context);
+  await admit(context);
+  expect(asked).toEqual(['merge request', 'access']);
+  await admit(context);
+  expect(asked).toHaveLength(4);
+});
+
+test('an answer from before a hold that took long is not used', async () => {
+  const { context, clock, asked } = step(
+    async () => ({ kind: 'Refused', status: 404, message: 'Not found' }),
+    async () => missing,
+  );
+  beginAdmission(context);
+  await clock.advance(2_000);
+  await admit(context);
+  expect(asked).toHaveLength(4);
+});
+
+test.each([{ suspend: true }, { projects: [] }])('nothing is asked early for %j', (spec) => {
+  const { context, asked } = step(
+    async () => ({ kind: 'Refused', status: 404, message: 'Not found' }),
+    async () => missing,
+  );
+  beginAdmission({ ...context, workflow: aWorkflow(spec) });
+  expect(asked).toEqual([]);
 });

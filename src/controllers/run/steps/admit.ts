@@ -1,6 +1,7 @@
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import type { RunReason } from '../../../crds/reasons.ts';
 import type { AgentThreads } from '../../../notes/port.ts';
+import type { AskedGitLab } from '../local.ts';
 import { digestOf } from '../prompt.ts';
 import { repetitionOf } from '../repetition.ts';
 import { isAutomatic } from '../rivals.ts';
@@ -12,40 +13,48 @@ import { refusedSession } from './resume.ts';
 
 /** GitLab's Developer role: the least that may start a run. */
 const DEVELOPER = 30;
+/** The hold is one write; when it took longer, or came by a retry, the head may have moved. */
+const FRESH_MS = 2_000;
+
+/** Begins to read what `admit` needs, for the time in which the hold is written. Nothing is decided by it. */
+export function beginAdmission(context: StepContext): void {
+  const { local, run, workflow } = context;
+  if (workflow === undefined || unfit(context, workflow) !== undefined) return;
+  local.asked.set(run.metadata.uid ?? '', ask(context));
+  // The admission shares the Secrets that are read by this.
+  begun(() => unresolved(context, workflow));
+}
 
 /**
  * Checks everything that can be known before money is spent, and fixes what the run works on: the head sha,
  * the model, the prompt. A refusal is an outcome with its reason; an unreachable GitLab throws and is retried.
  */
 export async function admit(context: StepContext): Promise<StepResult> {
-  const { deps, run, workflow, signal } = context;
-  const name = run.spec.workflowRef.name;
+  const { deps, local, run, workflow } = context;
+  const uid = run.metadata.uid ?? '';
   const { project, iid } = run.spec.mergeRequest;
+  const early = local.asked.get(uid);
+  // Once: what failed is asked again.
+  local.asked.delete(uid);
   if (workflow === undefined)
     return refuse(
       context,
       'InvalidSpec',
-      `AgentWorkflow ${run.metadata.namespace}/${name} does not exist; create it or name another in spec.workflowRef`,
+      `AgentWorkflow ${run.metadata.namespace}/${run.spec.workflowRef.name} does not exist; create it or name another in spec.workflowRef`,
     );
-  if (workflow.spec.suspend)
-    return refuse(context, 'SkippedRule', `AgentWorkflow ${name} is suspended; set spec.suspend to false`);
-  if (!workflow.spec.projects.some((entry) => entry.path === project))
-    return refuse(
-      context,
-      'InvalidSpec',
-      `AgentWorkflow ${name} does not list project ${project}; add it to spec.projects`,
-    );
+  const unfitting = unfit(context, workflow);
+  if (unfitting !== undefined) return refuse(context, unfitting.reason, unfitting.message);
 
   const refused = await refusedSession(context);
   if (refused !== undefined) return refuse(context, 'InvalidSpec', refused);
 
   // GitLab is asked beside the references, and heard when they stand.
-  const asked = begun(deps.mergeRequests.get(run.spec.mergeRequest, signal));
-  const access = begun(deniedUser(context));
+  const isFresh = early !== undefined && deps.clock.monotonicMs() - early.sinceMs < FRESH_MS;
+  const asked = isFresh ? early : ask(context);
   const missing = await unresolved(context, workflow);
   if (missing.invalid !== undefined) return refuse(context, 'InvalidSpec', missing.invalid);
 
-  const facts = await asked;
+  const facts = await asked.facts;
   if (facts.kind === 'Refused') {
     const what = `GitLab answers ${facts.status} for merge request ${project}!${iid}: ${facts.message}`;
     return facts.status === 404
@@ -58,7 +67,7 @@ export async function admit(context: StepContext): Promise<StepResult> {
   }
   const sha = run.spec.mergeRequest.sha ?? facts.value.sha;
   const [denied, repeated, revision] = await Promise.all([
-    access,
+    asked.denied,
     repetition(context, workflow, sha),
     deps.pins.pin(workflow),
   ]);
@@ -120,10 +129,36 @@ export async function admit(context: StepContext): Promise<StepResult> {
   };
 }
 
-/** One that fails before it is waited for, or that nobody waits for any more, is no unhandled rejection. */
-function begun<T>(work: Promise<T>): Promise<T> {
-  work.catch(() => undefined);
-  return work;
+function unfit(
+  { run }: StepContext,
+  { spec }: AgentWorkflow,
+): { readonly reason: RunReason; readonly message: string } | undefined {
+  const { name } = run.spec.workflowRef;
+  const { project } = run.spec.mergeRequest;
+  if (spec.suspend)
+    return {
+      reason: 'SkippedRule',
+      message: `AgentWorkflow ${name} is suspended; set spec.suspend to false`,
+    };
+  if (!spec.projects.some(({ path }) => path === project))
+    return {
+      reason: 'InvalidSpec',
+      message: `AgentWorkflow ${name} does not list project ${project}; add it to spec.projects`,
+    };
+  return undefined;
+}
+
+const ask = (context: StepContext): AskedGitLab => ({
+  sinceMs: context.deps.clock.monotonicMs(),
+  facts: begun(() => context.deps.mergeRequests.get(context.run.spec.mergeRequest, context.signal)),
+  denied: begun(() => deniedUser(context)),
+});
+
+/** What fails before it is waited for, or when nobody waits any more, is no unhandled rejection. */
+function begun<T>(work: () => Promise<T>): Promise<T> {
+  const result = (async () => work())();
+  result.catch(() => undefined);
+  return result;
 }
 
 type References =
