@@ -122,7 +122,7 @@ function failureOf(status: KubeStatus, message: string, httpStatus: number | und
     return 'Forbidden';
   // The kubelet and the container runtime report these as internal errors with nothing but their text.
   if (
-    /completed pod|container not found|container .* (is )?not running|not in running state|is not created or running|pod .* is not running|does not have a host assigned|container .*CONTAINER_EXITED/i.test(
+    /completed pod|container not found|container .* (is )?not running|not in running state|is not created or running|pod .* is not running|cannot exec in a (stopped|deleted) state|does not have a host assigned|container .*CONTAINER_EXITED/i.test(
       message,
     )
   ) {

@@ -271,6 +271,12 @@ describe('an upgrade that is refused', () => {
       'cannot exec into a container in a completed pod; current phase is Succeeded',
       'NotRunning',
     ],
+    [
+      500,
+      'InternalError',
+      'failed to exec in container: failed to create exec "05": cannot exec in a deleted state: unknown',
+      'NotRunning',
+    ],
     [503, 'ServiceUnavailable', 'try again', 'Refused'],
   ])('%i %s: %s becomes %s', async (code, reason, message, expected) => {
     const server = await serve({ refuse: { status: code, body: status(code, reason, message) } });
