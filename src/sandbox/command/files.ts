@@ -23,9 +23,15 @@ const NEWLINE = 0x0a;
 
 /** Beside the file first, then in its place: nobody sees half a file under its name. */
 const WRITE_SCRIPT = 'mkdir -p -- "$3" && cat >"$2" && wc -c <"$2" && mv -f -- "$2" "$1"';
-/** A pipe or a device would be read for ever. */
+/**
+ * A pipe or a device would be read for ever. The size is said first: a node can drop the last of what a command wrote
+ * to a slow reader and call that a success (docs/adr/0003).
+ */
 const READ_SCRIPT =
-  'if [ ! -e "$1" ]; then echo no such file >&2; exit 1; elif [ ! -f "$1" ]; then echo not a regular file >&2; exit 1; fi; exec cat -- "$1"';
+  'if [ ! -e "$1" ]; then echo no such file >&2; exit 1; elif [ ! -f "$1" ]; then echo not a regular file >&2; exit 1; fi; size=$(wc -c <"$1") && echo $size >&2 && exec head -c "$size" -- "$1"';
+
+/** Among what a login may say besides. */
+const SIZE_LINE = /^\d+$/m;
 
 /** `path` is one that `scratchPath` has returned. Whatever fails, the file of that name stays as it was. */
 export async function writeSandboxFile(
@@ -55,7 +61,7 @@ export async function writeSandboxFile(
   }
 }
 
-/** Chunks of at most 64 KiB. Who stops reading early ends the command. */
+/** Chunks of at most 64 KiB, as many bytes as the file has at the beginning. Who stops reading early ends the command. */
 export async function* readSandboxFile(
   commands: Commands,
   path: string,
@@ -72,10 +78,19 @@ export async function* readSandboxFile(
   // Looked at only after the last chunk; until then a rejection is not an unhandled one.
   running.catch(() => undefined);
   try {
-    for await (const chunk of stdout) yield* pieces(chunk, READ_CHUNK_BYTES);
+    let arrived = 0;
+    for await (const chunk of stdout) {
+      arrived += chunk.length;
+      yield* pieces(chunk, READ_CHUNK_BYTES);
+    }
     const end = await running;
     if (exitCode(end) !== 0)
       throw new Error(`reading ${path} in ${commands.where}: ${complaint(end, stderr)}`);
+    const size = SIZE_LINE.exec(text(stderr))?.[0];
+    if (arrived !== Number(size))
+      throw new Error(
+        `reading ${path} in ${commands.where}: ${arrived} of ${size ?? 'unknown'} bytes arrived`,
+      );
   } finally {
     stdout.abandon();
     left.abort();
