@@ -72,10 +72,12 @@ export function sandboxExhaustion(name: string, open: () => Promise<SmallBackend
       await close();
     });
 
-    it('fills it with processes and stays is killed at its time, or the sandbox is lost', async () => {
+    it('fills it with processes and stays is killed at its time or for its memory, or the sandbox is lost', async () => {
       const { exec, close } = await aRun(10_000);
       const { outcome, result } = await exec(PERSISTENT);
-      expect(['TimedOut', 'SandboxLost'], JSON.stringify(result)).toContain(outcome);
+      // So many processes may take more memory than there is before their time is over.
+      const killed = JSON.stringify(result).includes('"exit_code":137');
+      expect(killed || ['TimedOut', 'SandboxLost'].includes(outcome), JSON.stringify(result)).toBe(true);
       await goesOn(exec);
       await close();
     });
