@@ -60,7 +60,11 @@ module.exports = {
       [room('http'), room('delivery'), versionRange],
       'What people upstream wrote, read without a token',
     ),
-    only('delivery', [port('sandbox'), agentPorts], 'Checks and edits of bumps know ports only'),
+    only(
+      'delivery',
+      [port('sandbox'), agentPorts, '^src/crds/wildcards\\.ts$'],
+      'Checks and edits of bumps know ports only',
+    ),
     only(
       'evals',
       [room('agent'), room('delivery'), room('sources'), room('http'), tokens],

@@ -1,3 +1,5 @@
+import { matchesWildcards } from '../../../crds/wildcards.ts';
+
 /**
  * A pattern of paths: literal, or with `**` as its first or last segment (any number of segments, at the end at
  * least one), and `*` and `?` within a segment. Throws where `**` stands in the middle, which would never match.
@@ -18,32 +20,9 @@ export function pathGlob(pattern: string): (path: string) => boolean {
     for (let start = 0; start <= starts; start += 1) {
       const rest = given.length - start - wanted.length;
       if (below ? rest < 1 : rest !== 0) continue;
-      if (wanted.every((segment, index) => matchesSegment(segment, given[start + index] ?? ''))) return true;
+      if (wanted.every((segment, index) => matchesWildcards(segment, given[start + index] ?? '')))
+        return true;
     }
     return false;
   };
-}
-
-/** Only the last star is ever retried, so that no pattern can stall it. */
-function matchesSegment(pattern: string, text: string): boolean {
-  let at = 0;
-  let from = 0;
-  let star = -1;
-  let starFrom = 0;
-  while (from < text.length) {
-    if (pattern[at] === '*') {
-      star = at++;
-      starFrom = from;
-    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[from])) {
-      at++;
-      from++;
-    } else if (star >= 0) {
-      at = star + 1;
-      from = ++starFrom;
-    } else {
-      return false;
-    }
-  }
-  while (pattern[at] === '*') at++;
-  return at === pattern.length;
 }
