@@ -1,5 +1,6 @@
 import type { Nodes, Root } from 'mdast';
-import { visibleText, WORD_JOINER } from './characters.ts';
+import { visibleText } from '../http/visible-text.ts';
+import { WORD_JOINER } from './characters.ts';
 import { isCostly } from './cost.ts';
 import { htmlEdits } from './html.ts';
 import { ADDRESS, carriesData, isOddAddress } from './links.ts';
