@@ -3,6 +3,7 @@ import { subjectsOf } from './evidence/subjects.ts';
 import type { Testimony } from './evidence/testimony.ts';
 import { gateColour } from './gate/counts.ts';
 import { type GateResult, gateReport, type RefusedValues } from './gate/gate.ts';
+import { keptCharts } from './gate/kept-charts.ts';
 import { reportMarkdown } from './gate/markdown.ts';
 import type { ApplicationReport, GateReport } from './gate/report.ts';
 import { ALL_LEVERS, type Levers, without } from './levers.ts';
@@ -107,9 +108,10 @@ export type Change =
 /** From two trees to one outcome. Writes nothing; rejects with what the sandbox or an abort throws. */
 export async function deliver(
   request: DeliverRequest,
-  parts: DeliverParts,
+  given: DeliverParts,
   signal?: AbortSignal,
 ): Promise<Delivery> {
+  const parts = { ...given, charts: keptCharts(given.charts) };
   const gate = await gateOf(request, parts, request.head, signal);
   const { report } = gate;
   const reportText = reportMarkdown(report);

@@ -3,6 +3,7 @@ import { ensurePodman } from '../../hack/podman/podman.ts';
 import { createChartSource } from '../../src/charts/source.ts';
 import { gateColour, gateCounts } from '../../src/delivery/gate/counts.ts';
 import { type GateOptions, gateReport } from '../../src/delivery/gate/gate.ts';
+import { keptCharts } from '../../src/delivery/gate/kept-charts.ts';
 import { reportMarkdown } from '../../src/delivery/gate/markdown.ts';
 import { parseReport, reportJson } from '../../src/delivery/gate/report-json.ts';
 import { sandboxHelm } from '../../src/delivery/helm.ts';
@@ -59,7 +60,7 @@ describe('the gate report', () => {
     const result = await gateReport({
       base: aTree(placed(base), 'b'.repeat(40)),
       head: aTree(placed(head), 'c'.repeat(40)),
-      charts: createChartSource({ http, within, plainHttp: [started.host] }),
+      charts: keptCharts(createChartSource({ http, within, plainHttp: [started.host] })),
       helm: sandboxHelm(sandbox, { timeoutMs: options.timeoutMs ?? 60_000 }),
       ...options,
     });

@@ -17,45 +17,23 @@ import {
 import { fileText, type WantedChart, within } from './applications/application.ts';
 import { inFolder } from './applications/argo.ts';
 
-/** Charts of one report, each fetched once. Throws `ChartUnavailableError`. */
+/** Charts of one report. Throws `ChartUnavailableError`. */
 export interface Charts {
   /** Folders are packed from the tree, with the charts that they depend on. */
   get(tree: RepositoryTree, wanted: WantedChart, signal?: AbortSignal): Promise<ChartArchive>;
 }
 
-/** Packed charts that are kept for the other applications of the report. */
-const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Of a folder, before it is packed. */
 const MAX_FOLDER_BYTES = 32 * 1024 * 1024;
 const MAX_DEPTH = 4;
 
 export function createCharts(source: ChartSource): Charts {
-  const kept = new Map<string, Promise<ChartArchive>>();
-  let keptBytes = 0;
-
   async function fetched(reference: ChartReference, signal: AbortSignal | undefined): Promise<ChartArchive> {
     if (reference.repository === 'git')
       throw new ChartUnavailableError(
         `The chart ${reference.name} lies in another Git repository, which is not fetched.`,
       );
-    const key = JSON.stringify([reference.repository, reference.name, reference.version]);
-    const known = kept.get(key);
-    if (known !== undefined) return await known;
-    const fetching = source.fetch(reference, signal);
-    kept.set(key, fetching);
-    try {
-      const archive = await fetching;
-      keptBytes += archive.bytes.length;
-      if (keptBytes > MAX_KEPT_BYTES) {
-        kept.clear();
-        keptBytes = 0;
-      }
-      return archive;
-    } catch (error) {
-      // A refusal stays one for this report; an abort is nobody's answer.
-      if (!(error instanceof ChartUnavailableError)) kept.delete(key);
-      throw error;
-    }
+    return await source.fetch(reference, signal);
   }
 
   async function folder(

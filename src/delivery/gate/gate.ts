@@ -17,6 +17,7 @@ export interface GateOptions {
   readonly head: RepositoryTree;
   /** `group/app`, to know the repository's own Git URLs; left out: all are taken for its own. */
   readonly project?: string;
+  /** Asked for each application by itself: `keptCharts` where several want one chart. */
   readonly charts: ChartSource;
   readonly helm: Helm;
   /** Applications that are rendered, default 50; the others are named as not covered. */
