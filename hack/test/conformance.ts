@@ -1,3 +1,4 @@
+import { columns } from '../../src/evals/columns.ts';
 import type { Report } from './tally.ts';
 
 /**
@@ -18,15 +19,15 @@ export function conformanceTable(reports: readonly Report[]): string {
     }
   }
   if (cells.size === 0) return '';
-  const columns = [...methods];
+  const names = [...methods];
   const rows = [...cells].map(([backend, row]) => [
     backend,
-    ...columns.map((method) => {
+    ...names.map((method) => {
       const cell = row.get(method);
       return cell === undefined ? '-' : `${cell.passed}/${cell.all}`;
     }),
   ]);
-  return aligned([['sandbox', ...columns], ...rows]);
+  return columns([['sandbox', ...names], ...rows]);
 }
 
 /** What tests found and say in one line, each once. */
@@ -36,15 +37,3 @@ export const summaries = (reports: readonly Report[]): readonly string[] => [
 
 const tests = (reports: readonly Report[]) =>
   reports.flatMap(({ testResults }) => testResults.flatMap(({ assertionResults }) => assertionResults));
-
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}

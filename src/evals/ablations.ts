@@ -1,7 +1,7 @@
 import { ALL_LEVERS, LEVERS, type Lever, without } from '../delivery/levers.ts';
 import type { DeliveryPromptTexts } from '../delivery/prompts/system.ts';
+import { columns } from './columns.ts';
 import type { DeliveryCase } from './delivery-case.ts';
-import { columns } from './report.ts';
 import { runDelivery } from './run-delivery.ts';
 import { score } from './score.ts';
 import { sloppyAsk } from './scripted/sloppy.ts';

@@ -1,3 +1,4 @@
+import { columns } from './columns.ts';
 import type { EpisodesReport } from './episodes/run-episodes.ts';
 import type { EvalReport, EvalRow } from './run-evals.ts';
 
@@ -87,16 +88,3 @@ const cells = (name: string, totals: Totals): readonly string[] => [
   `${totals.inputTokens}/${totals.outputTokens}`,
   totals.costUsd === undefined ? '' : `$${totals.costUsd.toFixed(4)}`,
 ];
-
-/** Rows as columns of equal width. */
-export function columns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}

@@ -1,29 +1,17 @@
 import fc from 'fast-check';
 import MarkdownIt from 'markdown-it';
 import { describe, expect, it } from 'vitest';
+import { anApplicationReport } from '../../../test/builders/gate-report.ts';
 import { gateColour, gateCounts } from './counts.ts';
 import { code } from './escape.ts';
 import { reportMarkdown } from './markdown.ts';
 import type { ApplicationReport, GateReport } from './report.ts';
 import { parseReport, reportJson } from './report-json.ts';
 
-const EMPTY: ApplicationReport = {
-  name: 'Application argocd/web',
+const EMPTY = anApplicationReport({
   path: 'app.yaml',
-  base: { repository: 'https://charts.example.org', chart: 'web', version: '1.0.0' },
   head: { repository: 'https://charts.example.org', chart: 'web', version: '2.0.0', appVersion: '2' },
-  targeting: [],
-  added: [],
-  removed: [],
-  changed: [],
-  apiVersionMoves: [],
-  droppedVersions: [],
-  defaults: [],
-  valuesNotDeclared: [],
-  schemaRefusals: [],
-  unrenderable: {},
-  images: [],
-};
+});
 
 /** Every place of a report that holds text of others. */
 function reportOf(text: string): GateReport {

@@ -1,6 +1,7 @@
 import { pathRefusal } from '../edits/policy.ts';
 import { resolveFile } from '../edits/safe-path.ts';
 import { decodeYaml, encodeYaml } from '../edits/yaml/text.ts';
+import { merged } from '../gate/values/merge.ts';
 import { ALL_LEVERS, type Levers } from '../levers.ts';
 import type { FileChange, Helm, HelmRequest, RepositoryTree } from '../port.ts';
 import { check } from '../structural/check.ts';
@@ -11,7 +12,7 @@ import { type Operation, planOf } from '../structural/plan.ts';
 import type { Schema } from '../structural/schema.ts';
 import { vacancies } from '../structural/vacancies.ts';
 import { validateValues } from '../structural/validate.ts';
-import { childOf, dotted, isMapping, type Mapping, type Value } from '../structural/value.ts';
+import { dotted, isMapping, type Mapping } from '../structural/value.ts';
 import { readMigration } from './answer.ts';
 import type { AskFor, LostValue, ValuesQuestion } from './questions.ts';
 import { writeOver } from './write-document.ts';
@@ -192,7 +193,7 @@ function textOf(tree: RepositoryTree, path: string): string | undefined {
   return decoded.kind === 'Text' ? decoded.text : undefined;
 }
 
-/** As helm joins them: mappings are merged, everything else is replaced, and null stays. */
+/** As helm joins them. */
 function mergedValues(layers: readonly string[]): Mapping | string {
   let all: Mapping = {};
   for (const layer of layers) {
@@ -200,19 +201,10 @@ function mergedValues(layers: readonly string[]): Mapping | string {
     if (reading.kind === 'Unreadable') return reading.reason;
     if (reading.value === null) continue;
     if (!isMapping(reading.value)) return 'are no mapping';
-    all = joined(all, reading.value);
+    all = merged(all, reading.value);
   }
   return all;
 }
-
-const joined = (under: Mapping, over: Mapping): Mapping =>
-  Object.fromEntries([
-    ...Object.entries(under),
-    ...Object.entries(over).map(([key, value]): [string, Value] => {
-      const below = childOf(under, key);
-      return [key, isMapping(below) && isMapping(value) ? joined(below, value) : value];
-    }),
-  ]);
 
 function schemaOf(text: string | undefined): Schema | undefined {
   if (text === undefined) return undefined;

@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import type { Mapping } from '../../structural/value.ts';
 import { isRecord } from '../applications/manifests.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
@@ -19,6 +20,8 @@ export function parsedValues(text: string): Values | undefined {
 }
 
 /** The second one wins; mappings are joined, everything else is replaced, and null stays, since it takes a default away. */
+export function merged(under: Mapping, over: Mapping): Mapping;
+export function merged(under: Values, over: Values): Values;
 export function merged(under: Values, over: Values): Values {
   const result: Record<string, unknown> = { ...under };
   for (const [key, value] of Object.entries(over)) {

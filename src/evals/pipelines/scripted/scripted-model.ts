@@ -6,6 +6,7 @@ import type {
   ModelResponse,
   ToolCall,
 } from '../../../agent/models/port.ts';
+import { canonicalMessageSchema } from '../../../agent/session.ts';
 import { shownBy } from '../evidence.ts';
 
 /** What a script sees: its place in the conversation, and all that tools have answered so far, as text. */
@@ -45,25 +46,8 @@ export function scriptedModel(name: string, script: (seen: Seen) => Move): Model
   };
 }
 
-const Message = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('user'), content: z.string() }),
-  z.object({
-    role: z.literal('assistant'),
-    content: z.string(),
-    tool_calls: z
-      .array(
-        z.object({
-          id: z.string(),
-          type: z.literal('function'),
-          function: z.object({ name: z.string(), arguments: z.string() }),
-        }),
-      )
-      .exactOptional(),
-  }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string(), name: z.string(), content: z.string() }),
-]);
-
-const read = (contents: Contents): readonly CanonicalMessage[] => z.array(Message).parse(contents);
+const read = (contents: Contents): readonly CanonicalMessage[] =>
+  z.array(canonicalMessageSchema).parse(contents);
 
 const seenIn = (messages: readonly CanonicalMessage[]): Seen => ({
   turn: messages.filter(({ role }) => role === 'assistant').length + 1,
