@@ -1,6 +1,9 @@
 import type { Questions } from './approvals.ts';
 import type { LoopProgress, RunResult } from './result.ts';
 
+/** Until a run is looked at again that would begin while the process ends; its queue takes nothing more by then. */
+export const STOPPING_MS = 1_000;
+
 /**
  * Why a loop was stopped from outside. Cancelled, Superseded and Timeout end the run; Fenced and Shutdown only end this
  * process's part in it: what the loop returns then is thrown away, since another holder goes on.

@@ -18,7 +18,7 @@ import { sleep } from '../../../kube/clock.ts';
 import { SandboxLostError } from '../../../sandbox/port.ts';
 import type { ObjectStore } from '../../../store/port.ts';
 import type { DeliveryMeans } from '../deps.ts';
-import { Execution, StopReason } from '../execution.ts';
+import { Execution, STOPPING_MS, StopReason } from '../execution.ts';
 import { countsOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
 import { bytesOf, type LoopProgress, money, type RunResult, runPrefix } from '../result.ts';
@@ -27,8 +27,6 @@ import { anotherSandbox } from './another-sandbox.ts';
 
 type Delivery = NonNullable<AgentWorkflow['spec']['delivery']>;
 
-/** Long enough for the process to end; its queue takes nothing more by then. */
-const STOPPING_MS = 1_000;
 /** Between two tries while GitLab is away; the run's own time ends them. */
 const RETRY_MS = { first: 2_000, most: 60_000 };
 

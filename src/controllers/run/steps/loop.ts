@@ -1,40 +1,29 @@
-import type { Checkpoint } from '../../../agent/checkpoint.ts';
-import {
-  continuedContents,
-  type EarlierSession,
-  lastSpill,
-  type RestoredFiles,
-  restoreFiles,
-} from '../../../agent/earlier-session.ts';
 import { runLoop } from '../../../agent/loop.ts';
 import type { LoopEvent } from '../../../agent/loop-events.ts';
-import type { Contents, Model } from '../../../agent/models/port.ts';
 import type { ModelPrice } from '../../../agent/pricing.ts';
 import { systemPrompt } from '../../../agent/prompts.ts';
 import type { Tool } from '../../../agent/tools/port.ts';
-import { BUILT_IN_TOOLS, createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
+import { createRegistry, type ToolRegistry } from '../../../agent/tools/registry.ts';
 import { createSpillCounter } from '../../../agent/tools/spill.ts';
 import type { AgentRunStatus } from '../../../crds/agent-run.ts';
 import type { AgentWorkflow } from '../../../crds/agent-workflow.ts';
 import { clip } from '../../../crds/shapes.ts';
-import { SandboxLostError } from '../../../sandbox/port.ts';
 import type { Resolved } from '../../../settings/references.ts';
 import type { OpenTools } from '../../../sources/port.ts';
 import { Questions } from '../approvals.ts';
 import { FencedError, newestCheckpoint, saveCheckpoint } from '../checkpoints.ts';
 import { readEarlier } from '../earlier.ts';
-import { Execution, StopReason } from '../execution.ts';
+import { Execution, STOPPING_MS, StopReason } from '../execution.ts';
 import { calledTool } from '../local.ts';
-import { countsOf, firstMessage, resultOf } from '../loop-report.ts';
+import { countsOf, resultOf } from '../loop-report.ts';
 import { pricesOf } from '../prices.ts';
 import { digestOf, keepPrompt, readPrompt } from '../prompt.ts';
 import { keepResult, type LoopProgress, money, type RunResult } from '../result.ts';
 import { nextStatus, type StepContext, type StepResult, withOutcome } from '../step.ts';
 import { anotherSandbox } from './another-sandbox.ts';
+import { type BeginningInput, beginning } from './beginning.ts';
 import { startDelivery } from './deliver.ts';
-
-/** Long enough for the process to end; its queue takes nothing more by then. */
-const STOPPING_MS = 1_000;
+import { connectedServers, type ServersInput } from './tool-servers.ts';
 
 /** Starts the agent loop of this run in the background, where its newest checkpoint stands. */
 export async function startLoop(context: StepContext): Promise<StepResult> {
@@ -166,18 +155,11 @@ export async function takeResult(context: StepContext): Promise<StepResult> {
   }
 }
 
-interface LoopInput {
-  readonly model: Model;
+interface LoopInput extends BeginningInput, ServersInput {
   readonly prompt: string;
   /** Resolves when a later holder would find it; never rejects. */
   readonly promptKept: Promise<void>;
   readonly prices: readonly ModelPrice[];
-  readonly tools: readonly Tool[];
-  readonly openServers: () => Promise<OpenTools>;
-  /** The conversation that the run goes on with. */
-  readonly earlier: EarlierSession | undefined;
-  readonly resume: Checkpoint | undefined;
-  readonly signal: AbortSignal;
   readonly report: (progress: LoopProgress) => void;
 }
 
@@ -201,7 +183,7 @@ async function workToEnd(context: StepContext, input: LoopInput): Promise<RunRes
 
 /** The servers of the workflow are connected for this loop, and let go with it. */
 async function runToEnd(context: StepContext, input: LoopInput): Promise<RunResult | undefined> {
-  const servers = await connected(context, input);
+  const servers = await connectedServers(context, input);
   try {
     return await loopToEnd(context, input, servers);
   } finally {
@@ -280,98 +262,6 @@ function endedBy(result: RunResult, why: unknown): RunResult {
   if (result.reason !== 'Cancelled' || !(why instanceof StopReason) || why.kind !== 'Superseded')
     return result;
   return { ...result, reason: 'Superseded', message: why.message, text: why.message };
-}
-
-/** A server that is not there costs the run its tools, and the model is told. */
-async function connected(
-  { deps, run }: StepContext,
-  { openServers, tools, signal }: LoopInput,
-): Promise<OpenTools> {
-  try {
-    const opened = withoutDoubles(await openServers(), tools);
-    for (const { kind, message } of opened.problems)
-      deps.events.record(
-        run,
-        'Warning',
-        kind === 'ToolWithheld' ? 'ToolWithheld' : 'ToolServerUnavailable',
-        message,
-      );
-    return opened;
-  } catch (error) {
-    // The loop sees by itself that it was ended.
-    if (signal.aborted) return NO_SERVERS;
-    const message = `The MCP servers of the workflow cannot be used: ${messageOf(error)}`;
-    deps.events.record(run, 'Warning', 'ToolServerUnavailable', message);
-    const note =
-      'No MCP server of this workflow can be used in this run. Say in your answer what is missing because of that.';
-    return { ...NO_SERVERS, problems: [{ kind: 'ToolServerUnavailable', message, note }] };
-  }
-}
-
-/** A name is given once, and ours come first: a server must not pass for another tool. */
-function withoutDoubles(opened: OpenTools, others: readonly Tool[]): OpenTools {
-  const taken = new Set<string>([...BUILT_IN_TOOLS, ...others.map(({ definition }) => definition.name)]);
-  const problems = [...opened.problems];
-  const tools = opened.tools.filter(({ definition: { name } }) => {
-    if (!taken.has(name)) {
-      taken.add(name);
-      return true;
-    }
-    const message = `Tool ${name} of an MCP server is not offered: another tool has this name; give the server another one`;
-    const note = `One tool of an MCP server that would be called ${name} is not there. Say so in your answer if it is missed.`;
-    problems.push({ kind: 'ToolWithheld', message, note });
-    return false;
-  });
-  return { tools, problems, close: () => opened.close() };
-}
-
-const NO_SERVERS: OpenTools = { tools: [], problems: [], close: async () => undefined };
-
-interface Beginning {
-  readonly contents: Contents;
-  /** The last number in use. */
-  readonly spillCounter: number;
-  /** Told to the model once. */
-  readonly notice?: string;
-}
-
-/** What the model begins with. A run that goes on with a session gets its files back first. */
-async function beginning(
-  context: StepContext,
-  { model, earlier, resume, signal }: LoopInput,
-): Promise<Beginning> {
-  const { deps, run } = context;
-  if (resume !== undefined) return { contents: [], spillCounter: resume.spillCounter };
-  if (run.spec.sessionRef === undefined)
-    return { contents: [model.makeUserContent(firstMessage(run))], spillCounter: 0 };
-  if (earlier === undefined)
-    throw new Error(`${deps.store.location} does not hold the session that was kept for this run any more`);
-  const contents = continuedContents(model, earlier, deps.redact(run.spec.message ?? ''));
-  const files = await filesOf(context, earlier, signal);
-  if (files.problem === undefined) return { contents, spillCounter: files.lastSpill };
-  if (!signal.aborted) deps.events.record(run, 'Warning', 'FilesNotRestored', files.problem);
-  return { contents, spillCounter: files.lastSpill, notice: files.problem };
-}
-
-/** Brings the session's files into the run's sandbox. One that lingered has them; when it is lost, the archive has. */
-async function filesOf(
-  context: StepContext,
-  earlier: EarlierSession,
-  signal: AbortSignal,
-): Promise<RestoredFiles> {
-  const { deps, run, local } = context;
-  const uid = run.metadata.uid ?? '';
-  const sandbox = local.sandboxes.get(uid);
-  if (sandbox === undefined) return { problem: undefined, lastSpill: 0 };
-  if (!local.reclaimed.has(uid)) return restoreFiles(deps.store, earlier, sandbox, signal);
-  try {
-    return { problem: undefined, lastSpill: await lastSpill(sandbox, signal) };
-  } catch (error) {
-    if (!(error instanceof SandboxLostError)) return restoreFiles(deps.store, earlier, sandbox, signal);
-    local.reclaimed.delete(uid);
-    const another = await anotherSandbox(context, signal).catch(() => undefined);
-    return restoreFiles(deps.store, earlier, another ?? sandbox, signal);
-  }
 }
 
 function registryOf(context: StepContext, tools: readonly Tool[], spillCounter: number): ToolRegistry {
