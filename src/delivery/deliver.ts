@@ -272,26 +272,26 @@ async function pushed(
       ? []
       : [`${name} would not render with the change: ${words.split('\n')[0] ?? ''}`];
   });
-  if (broken.length > 0)
-    return {
-      ...(await escalation(context, 'helm refuses the repaired repository', broken)),
-      ...(change.kind === 'Edits' && {
-        verdict: change.verdict,
-        withheld: change.applied,
-        rejected: change.rejected,
-      }),
-    };
+  if (broken.length > 0) return withheld(context, change, 'helm refuses the repaired repository', broken);
   const astray =
     change.kind === 'Edits' ? await directionFault(context, change.applied, after.report) : undefined;
-  if (change.kind === 'Edits' && astray !== undefined)
-    return {
-      ...(await escalation(context, 'the edits do not clear what the gate found', [astray])),
-      verdict: change.verdict,
-      withheld: change.applied,
-      rejected: change.rejected,
-    };
+  if (astray !== undefined)
+    return withheld(context, change, 'the edits do not clear what the gate found', [astray]);
   const colour = gateColour(after.report);
   return { kind: 'Push', files, change, after: colour.colour === 'Green' ? [] : colour.why };
+}
+
+/** What was sound by itself is told with the reason why it was not pushed. */
+async function withheld(
+  context: Context,
+  change: Change,
+  reason: string,
+  reasons: readonly string[],
+): Promise<DeliveryOutcome> {
+  const escalated = await escalation(context, reason, reasons);
+  if (change.kind !== 'Edits') return escalated;
+  const { verdict, applied, rejected } = change;
+  return { ...escalated, verdict, withheld: applied, rejected };
 }
 
 /** Each edit by itself has to mend something: one that rides along is nobody's repair. */
